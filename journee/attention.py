@@ -2,19 +2,21 @@
 
 Two ways to compute the same thing, chosen by `Attention.export_ops`:
 
-- false (default): plain PyTorch, `scaled_dot_product_attention`; this is what trains and what the reference runtime runs;
-- true: the ONNX operators of opset 23, `torch.onnx.ops.rotary_embedding` and `torch.onnx.ops.attention`, which trace to
-  one node each. They work on [batch, rows, heads * head_dim], so no transpose enters the graph.
+- false (default): plain PyTorch, `scaled_dot_product_attention`; this is what trains and what the reference
+  runtime runs;
+- true: the ONNX operators of opset 23, `torch.onnx.ops.rotary_embedding` and `torch.onnx.ops.attention`,
+  which trace to one node each. They work on [batch, rows, heads * head_dim], so no transpose enters the
+  graph.
 
-Rotary embedding (Su et al. 2021) in the half-split layout: channel i of a head is paired with channel i + head_dim / 2.
-Grouped key heads (Ainslie et al. 2023): query head h reads key head h // (heads / kv_heads).
+Rotary embedding (Su et al. 2021) in the half-split layout: channel i of a head is paired with channel i +
+head_dim / 2. Grouped key heads (Ainslie et al. 2023): query head h reads key head h // (heads / kv_heads).
 """
 
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 from journee.config import ModelConfig
 
@@ -26,7 +28,7 @@ Cache = tuple[Tensor, Tensor]
 
 
 def rotary_tables(config: ModelConfig) -> tuple[Tensor, Tensor]:
-    """Cosines and sines [context_length + ROTARY_PADDING, head_dim / 2], computed in float64, returned in float32."""
+    """Cosines and sines [context_length + ROTARY_PADDING, head_dim / 2], computed in float64."""
     half = config.head_dim // 2
     frequency = config.rope_theta ** -(torch.arange(half, dtype=torch.float64) / half)
     angle = torch.arange(config.context_length + ROTARY_PADDING, dtype=torch.float64)[:, None] * frequency
@@ -36,8 +38,8 @@ def rotary_tables(config: ModelConfig) -> tuple[Tensor, Tensor]:
 def visible_keys(attention_mask: Tensor, rows: int) -> Tensor:
     """Which keys each row may read, [batch, 1, rows, total] bool, for `attention_mask` [batch, total].
 
-    Key j is visible to the row at index i of the cache when j <= i and j is not padding. A row always sees itself, so
-    that a padding row has something to average; nobody else sees that row.
+    Key j is visible to the row at index i of the cache when j <= i and j is not padding. A row always sees
+    itself, so that a padding row has something to average; nobody else sees that row.
     """
     total = attention_mask.shape[1]
     key = torch.arange(total, device=attention_mask.device)
@@ -65,9 +67,14 @@ class Attention(nn.Module):
         self.export_ops = False
 
     def forward(
-        self, x: Tensor, tables: tuple[Tensor, Tensor], positions: Tensor, visible: Tensor | None, past: Cache | None
+        self,
+        x: Tensor,
+        tables: tuple[Tensor, Tensor],
+        positions: Tensor,
+        visible: Tensor | None,
+        past: Cache | None,
     ) -> tuple[Tensor, Cache]:
-        """`tables` as from `rotary_tables`, `positions` [batch, rows] int64, `visible` as from `visible_keys`.
+        """`tables` as from `rotary_tables`, `positions` [batch, rows] int64, `visible` from `visible_keys`.
 
         Without `past` and `visible` the rows are a whole sequence, and each sees itself and those before it.
         """
@@ -90,8 +97,13 @@ class Attention(nn.Module):
         key, value = rotate(self._heads(key, self.kv_heads), cos, sin), self._heads(value, self.kv_heads)
         if past is not None:
             key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
-        mixed = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=visible, is_causal=visible is None, enable_gqa=self.heads != self.kv_heads
+        mixed = functional.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=visible,
+            is_causal=visible is None,
+            enable_gqa=self.heads != self.kv_heads,
         )
         return mixed.transpose(1, 2).flatten(2), (key, value)
 
@@ -124,4 +136,4 @@ class Attention(nn.Module):
 
     def _heads(self, x: Tensor, heads: int) -> Tensor:
         """[batch, rows, heads * head_dim] to [batch, heads, rows, head_dim]."""
-        return x.unflatten(-1, (heads, self.head_dim)).transpose(1, 2)
+        return x.view(*x.shape[:2], heads, self.head_dim).transpose(1, 2)

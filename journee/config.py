@@ -1,29 +1,29 @@
 """The shape of a decoder, as a value.
 
-One configuration describes the target (with a mixture of experts in its fourth block) and the drafts (without). It is
-written into every checkpoint as a plain dictionary, and read from the `[model]` table of a training TOML, so both
-directions refuse what they don't know by name.
+One configuration describes the target (with a mixture of experts in its fourth block) and the drafts
+(without). It is written into every checkpoint as a plain dictionary, and read from the `[model]` table of a
+training TOML, so both directions refuse what they don't know by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
 
 FOURTH_BLOCK = 3
 
 
 class ConfigError(ValueError):
-    """A configuration can't describe a model; the message says what was wrong, what was expected, what to do."""
+    """A configuration can't describe a model; the message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoEConfig:
     """The sparse Boolean mixture that replaces one block's feed-forward (design section 6).
 
-    `layer` counts blocks from 0; `active` experts of `experts` take part for each token; `expert_dim` is the inner width
-    of one expert. The router always has `experts + 1` columns: the last one is the inverter's.
+    `layer` counts blocks from 0; `active` experts of `experts` take part for each token; `expert_dim` is the
+    inner width of one expert. The router always has `experts + 1` columns: the last one is the inverter's.
     """
 
     expert_dim: int
@@ -34,12 +34,12 @@ class MoEConfig:
     def __post_init__(self) -> None:
         _check_counts("moe", self, ("expert_dim", "experts", "active"))
         if self.active > self.experts:
-            raise ConfigError(f"moe.active is {self.active} of {self.experts} experts; lower it to at most moe.experts")
+            raise ConfigError(f"moe.active is {self.active}; expected at most moe.experts = {self.experts}")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """A decoder-only transformer. Widths in channels, lengths in tokens; `moe` is None for a model without a mixture."""
+    """A decoder-only transformer. Widths in channels, lengths in tokens; without a mixture `moe` is None."""
 
     vocab_size: int
     dim: int
@@ -57,8 +57,8 @@ class ModelConfig:
         _check_counts("model", self, counts)
         if self.dim % (2 * self.heads):
             raise ConfigError(
-                f"model.dim is {self.dim} with {self.heads} heads; a head's width must be a whole even number, "
-                f"so make dim a multiple of {2 * self.heads}"
+                f"model.dim is {self.dim} with {self.heads} heads; a head's width must be whole and even: "
+                f"make dim a multiple of {2 * self.heads}"
             )
         if self.heads % self.kv_heads:
             raise ConfigError(
@@ -72,7 +72,7 @@ class ModelConfig:
             )
         if self.moe is not None and not 0 <= self.moe.layer < self.layers:
             raise ConfigError(
-                f"moe.layer is {self.moe.layer} but the model has {self.layers} blocks (0 to {self.layers - 1}); "
+                f"moe.layer is {self.moe.layer} but the model has blocks 0 to {self.layers - 1}; "
                 "add blocks or move the mixture"
             )
 
@@ -115,7 +115,7 @@ def _check_keys(table: str, kind: type, values: object, extra: tuple[str, ...] =
     unknown = sorted(str(key) for key in values if key not in known)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if unknown:
         raise ConfigError(f"[{table}] has no setting {', '.join(unknown)}; it has {', '.join(sorted(known))}")
-    required = {"model": ("vocab_size", "dim", "layers", "heads", "kv_heads", "ffn_dim"), "moe": ("expert_dim",)}[table]
+    required = (field.name for field in fields(kind) if field.default is MISSING)
     missing = [name for name in required if name not in values]
     if missing:
         raise ConfigError(f"[{table}] lacks {', '.join(missing)}; add it")

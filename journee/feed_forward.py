@@ -1,9 +1,9 @@
-"""SwiGLU feed-forward (Shazeer 2020): down(silu(gate(x)) * up(x)); a block's own, or one expert of the mixture."""
+"""SwiGLU feed-forward (Shazeer 2020): down(silu(gate(x)) * up(x)); a block's own, or one expert's."""
 
 from __future__ import annotations
 
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 
 
 class FeedForward(nn.Module):
@@ -16,5 +16,5 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(inner, dim, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.down(F.silu(self.gate(x)) * self.up(x))
+        out: Tensor = self.down(functional.silu(self.gate(x)) * self.up(x))
         return out

@@ -6,11 +6,11 @@ The graph contract (design section 8), batch B, rows S >= 1, past P >= 0:
     past: a (key, value) per block, each [B, kv_heads, P, head_dim]       float32
     logits [B, S, V], present: a (key, value) per block, [B, kv_heads, P + S, head_dim]
 
-`attention_mask` is 0 at padding, in the past or among the rows. A padding row is computed (its logits mean nothing), is
-read by no other row, and opens no gate of the mixture.
+`attention_mask` is 0 at padding, in the past or among the rows. A padding row is computed (its logits mean
+nothing), is read by no other row, and opens no gate of the mixture.
 
-`hidden` and `head` are the two halves of `forward`: a graph that returns the last few rows slices between them.
-Linear layers are given 3-D inputs throughout, so that they export as MatMul.
+`hidden` and `head` are the two halves of `forward`: a graph that returns the last few rows slices between
+them. Linear layers are given 3-D inputs throughout, so that they export as MatMul.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from journee.moe import SparseMoE
 
 
 class Block(nn.Module):
-    """x + attention(norm(x)), then x + feed-forward(norm(x)); the feed-forward of one block is the mixture."""
+    """x + attention(norm(x)), then x + feed-forward(norm(x)), which in one block is the mixture."""
 
     def __init__(self, config: ModelConfig, index: int) -> None:
         super().__init__()
@@ -131,14 +131,16 @@ class Decoder(nn.Module):
         real: Tensor | None,
         past: Sequence[Cache | None],
     ) -> tuple[Tensor, list[Cache]]:
-        x, present = self.embedding(input_ids), []
+        x: Tensor = self.embedding(input_ids)
+        present: list[Cache] = []
         for block, held in zip(self.blocks, past, strict=True):
             x, grown = block(x, (self.rotary_cos, self.rotary_sin), positions, visible, real, held)
             present.append(grown)
-        return self.norm(x), present
+        states: Tensor = self.norm(x)
+        return states, present
 
     def _initialize(self) -> None:
-        """Normal weights of variance 1 / fan-in; what writes to the residual stream is scaled by 1 / sqrt(2 layers)."""
+        """Normal weights of variance 1 / fan-in, less for what joins the residual stream."""
         for name, parameter in self.named_parameters():
             if parameter.dim() < 2:
                 continue

@@ -8,14 +8,15 @@
 Three steps, one method each, so that an exporter can replace any of them and keep the others:
 
 - `scores(x)`: the router's linear map;
-- `gates(scores, real)`: `journee.router.boolean_router` (the operator `journee::boolean_router`) and the padding mask;
-- `dispatch(mixture, x, gates)`: from gates to y. `dispatch_sparse` is the default outside training: each expert is given
-  the rows whose gate is true, and an expert without rows does nothing; the inverter likewise. An exporter sets
-  `mixture.dispatch` to a function of its own that uses `experts[e]` (a module, [..., dim] to [..., dim]) and
-  `correction` (a linear map): for instance `If` and `NonZero` around each.
+- `gates(scores, real)`: `journee.router.boolean_router` (the operator `journee::boolean_router`) and the
+  padding mask;
+- `dispatch(mixture, x, gates)`: from gates to y. `dispatch_sparse` is the default outside training: each
+  expert is given the rows whose gate is true, and an expert without rows does nothing; the inverter likewise.
+  An exporter sets `mixture.dispatch` to a function of its own that uses `experts[e]` (a module, [..., dim] to
+  [..., dim]) and `correction` (a linear map): for instance `If` and `NonZero` around each.
 
-Training computes every expert for every row and multiplies by the straight-through gates, so that gates that are closed
-receive a gradient too.
+Training computes every expert for every row and multiplies by the straight-through gates, so that gates that
+are closed receive a gradient too.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ class SparseMoE(nn.Module):
 
 
 def dispatch_dense(mixture: SparseMoE, x: Tensor, gates: Tensor) -> Tensor:
-    """Every expert on every row, times its gate (bool or 0.0 and 1.0): the reference, and what training differentiates."""
+    """Every expert on every row, times its gate (bool, or 0.0 and 1.0): the reference, and what trains."""
     weights = gates.to(x.dtype)
     outputs = [weights[..., e : e + 1] * expert(x) for e, expert in enumerate(mixture.experts)]
     combined = torch.stack(outputs).sum(0)
     invert = weights[..., -1:]
-    return (1 - invert) * combined + invert * (mixture.correction(combined) - combined)
+    inverted: Tensor = mixture.correction(combined) - combined
+    return (1 - invert) * combined + invert * inverted
 
 
 def dispatch_sparse(mixture: SparseMoE, x: Tensor, gates: Tensor) -> Tensor:
@@ -83,4 +85,4 @@ def dispatch_sparse(mixture: SparseMoE, x: Tensor, gates: Tensor) -> Tensor:
     if inverted.numel():
         state = combined[inverted]
         combined = combined.index_copy(0, inverted, mixture.correction(state) - state)
-    return combined.unflatten(0, x.shape[:-1])
+    return combined.view(x.shape)

@@ -2,12 +2,13 @@
 
     gates = BooleanRouter(s, k)        s [..., E + 1] float, gates [..., E + 1] bool
 
-- for the first E columns, true for the k largest scores; equal scores are taken in the order of their columns;
+- for the first E columns, true for the k largest scores; equal scores are taken in the order of their
+  columns;
 - for the last column (the inverter), true where s > 0.
 
 So exactly k of the first E gates are true, whatever the scores. The function is a PyTorch operator,
-`torch.ops.journee.boolean_router`, so that a traced graph holds one node which the exporter maps to the ONNX function
-`ai.journee::BooleanRouter`. It has no gradient; training wraps it in `straight_through`.
+`torch.ops.journee.boolean_router`, so that a traced graph holds one node which the exporter maps to the ONNX
+function `ai.journee::BooleanRouter`. It has no gradient; training wraps it in `straight_through`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from torch import Tensor
 
 
 def _gates(scores: Tensor, k: int) -> Tensor:
-    """A column's gate is true when fewer than k columns come before it: larger scores, or equal ones to its left."""
+    """A gate is true when fewer than k columns come before its own: larger scores, or equal to its left."""
     experts = scores[..., :-1]
     columns = torch.arange(experts.shape[-1], device=scores.device)
     larger = experts[..., None, :] > experts[..., :, None]
-    equal_to_the_left = (experts[..., None, :] == experts[..., :, None]) & (columns[None, :] < columns[:, None])
-    before = (larger | equal_to_the_left).sum(-1)
+    equal = experts[..., None, :] == experts[..., :, None]
+    before = (larger | (equal & (columns[None, :] < columns[:, None]))).sum(-1)
     return torch.cat([before < k, scores[..., -1:] > 0], dim=-1)
 
 
@@ -32,21 +33,22 @@ def boolean_router_op(scores: Tensor, k: int) -> Tensor:
     return _gates(scores, k)
 
 
-@boolean_router_op.register_fake
-def _shape_of_gates(scores: Tensor, k: int) -> Tensor:  # noqa: ARG001
+@boolean_router_op.register_fake  # pyright: ignore[reportUnknownMemberType]
+def _shape_of_gates(scores: Tensor, k: int) -> Tensor:  # pyright: ignore[reportUnusedFunction]  # noqa: ARG001
     return torch.empty(scores.shape, dtype=torch.bool, device=scores.device)
 
 
 def boolean_router(scores: Tensor, k: int) -> Tensor:
     """Boolean gates [..., E + 1] from scores [..., E + 1]; see the module's rules. 1 <= k <= E."""
     if not 1 <= k < scores.shape[-1]:
-        raise ValueError(f"the router was asked for {k} of {scores.shape[-1] - 1} experts; k must be 1 to that number")
+        experts = scores.shape[-1] - 1
+        raise ValueError(f"the router was asked for {k} of {experts} experts; k must be 1 to {experts}")
     gates: Tensor = boolean_router_op(scores, k)
     return gates
 
 
 def straight_through(scores: Tensor, k: int) -> Tensor:
-    """The same gates as 0.0 and 1.0, with the gradient of sigmoid(scores) (Bengio, Leonard, Courville 2013)."""
+    """The same gates as 0.0 and 1.0, with the gradient of sigmoid(scores) (Bengio et al. 2013)."""
     soft = torch.sigmoid(scores)
     hard = _gates(scores.detach(), k).to(soft.dtype)
     return hard + (soft - soft.detach())

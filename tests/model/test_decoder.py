@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from journee.config import ModelConfig, MoEConfig
 from journee.model import Decoder
 
 CONFIG = ModelConfig(
-    vocab_size=61, dim=32, layers=4, heads=4, kv_heads=2, ffn_dim=48, context_length=64, moe=MoEConfig(expert_dim=24)
+    vocab_size=61,
+    dim=32,
+    layers=4,
+    heads=4,
+    kv_heads=2,
+    ffn_dim=48,
+    context_length=64,
+    moe=MoEConfig(expert_dim=24),
 )
-TOLERANCE = 2e-5
+CLOSE = {"atol": 2e-5, "rtol": 2e-5}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +36,7 @@ def model() -> Decoder:
 
 
 def run(model, ids, start, past, padding=()):
-    """Run `ids` after `start` tokens, with garbage rows after them; logits of the real rows and the trimmed cache."""
+    """Run `ids` after `start` tokens, garbage rows behind them; the real logits and the trimmed cache."""
     rows = torch.tensor([[*ids, *padding]])
     mask = torch.ones(1, start + rows.shape[1], dtype=torch.int64)
     mask[:, start + len(ids) :] = 0
@@ -39,7 +49,7 @@ def run(model, ids, start, past, padding=()):
 
 def pieces(ids, cuts):
     bounds = [0, *sorted({cut % len(ids) for cut in cuts} - {0}), len(ids)]
-    return [ids[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [ids[a:b] for a, b in pairwise(bounds)]
 
 
 tokens = st.lists(st.integers(0, CONFIG.vocab_size - 1), min_size=1, max_size=24)
@@ -58,7 +68,7 @@ def test_piecemeal_with_padding_equals_all_at_once(model, export_ops, ids, cuts,
         logits, past = run(model, piece, start, past, padding)
         rows.append(logits)
         start += len(piece)
-    torch.testing.assert_close(torch.cat(rows), whole, atol=TOLERANCE, rtol=TOLERANCE)
+    torch.testing.assert_close(torch.cat(rows), whole, **CLOSE)
     assert past[0][0].shape == (1, CONFIG.kv_heads, len(ids), CONFIG.head_dim)
 
 
@@ -70,8 +80,8 @@ def test_left_padding_in_a_batch_changes_nothing(model):
     positions = torch.tensor([[0, 1, 2, 3, 4], [0, 0, 0, 1, 2]])
     with torch.no_grad():
         logits, _ = model(ids, mask, positions, model.empty_cache(2))
-        torch.testing.assert_close(logits[0], model.logits(torch.tensor([long]))[0], atol=TOLERANCE, rtol=TOLERANCE)
-        torch.testing.assert_close(logits[1, 2:], model.logits(torch.tensor([short]))[0], atol=TOLERANCE, rtol=TOLERANCE)
+        torch.testing.assert_close(logits[0], model.logits(torch.tensor([long]))[0], **CLOSE)
+        torch.testing.assert_close(logits[1, 2:], model.logits(torch.tensor([short]))[0], **CLOSE)
         assert torch.isfinite(logits).all()
 
 
@@ -90,9 +100,9 @@ def test_rotary_tables_are_not_in_the_state(model):
 
 
 def test_positions_are_relative(model):
-    """Moving every position by the same distance changes nothing: rotary embedding enters by differences alone."""
+    """Moving every position by the same distance changes nothing: only differences enter."""
     ids = torch.tensor([[4, 8, 15, 16, 23]])
     with torch.no_grad():
         near, _ = model(ids, torch.ones_like(ids), torch.arange(5)[None], model.empty_cache())
         far, _ = model(ids, torch.ones_like(ids), torch.arange(40, 45)[None], model.empty_cache())
-    torch.testing.assert_close(near, far, atol=TOLERANCE, rtol=TOLERANCE)
+    torch.testing.assert_close(near, far, **CLOSE)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from journee.config import MoEConfig
 from journee.moe import SparseMoE, dispatch_dense, dispatch_sparse
 from journee.router import boolean_router, straight_through
