@@ -1,0 +1,43 @@
+"""Where randomness enters: three questions, each with its key. Portable Python.
+
+A key is (purpose, position, round): what is drawn, for which position of the text, in which round. Rounds are in it
+because a position is visited again after a rejection, and a draw used twice biases the text (docs/distributions.md).
+
+Weights pass through the controller untouched; only here are they scaled to whole units and drawn, so the controller never
+sees a random integer. The coin goes back as a fraction, for the report alone.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from journee_deploy.protocols import Draws, Ops
+
+    Key = tuple[int, int, int]
+
+PROPOSE = 0
+JUDGE = 1
+RECOVER = 2
+BONUS = 3
+
+
+class Chance:
+    """Answers by integer draws. `units` is the denominator that every weight is a multiple of: 2^50, or less in tests."""
+
+    def __init__(self, ops: Ops, draws: Draws, units: int = 1 << 50) -> None:
+        self._ops = ops
+        self._draws = draws
+        self._units = units
+
+    def accept(self, p: float, q: float, key: Key) -> tuple[bool, float]:
+        """True with probability min(1, p / q), for a token that was drawn with q > 0; and the coin, below q."""
+        coin = self._draws.below(self._whole(q), key)
+        return coin < self._whole(p), coin / self._units
+
+    def pick(self, handle: int, key: Key) -> tuple[int, float]:
+        """A token drawn from a vector's weights over their total, and the coin, below the total."""
+        coin = self._draws.below(self._whole(self._ops.total(handle)), key) / self._units
+        return self._ops.locate(handle, coin), coin
+
+    def _whole(self, weight: float) -> int:
+        return int(weight * self._units)

@@ -1,0 +1,113 @@
+"""What the controller asks for and what it reports: small values, never changed after they are made. Portable Python."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ACCEPTED = "accepted"
+RECOVERED = "recovered"
+BONUS = "bonus"
+
+
+class Run:
+    """A wish: the cache of `role` holds the first `start` tokens; run `tokens` after them; keep the last `keep` rows.
+
+    A smaller `start` than what the cache holds is the rewind. 1 <= keep <= len(tokens).
+    """
+
+    __slots__ = ("keep", "role", "start", "tokens")
+
+    def __init__(self, role: str, tokens: Sequence[int], start: int, keep: int) -> None:
+        self.role = role
+        self.tokens = tokens
+        self.start = start
+        self.keep = keep
+
+    def __repr__(self) -> str:
+        return f"Run({self.role!r}, {list(self.tokens)}, start={self.start}, keep={self.keep})"
+
+
+class Judgement:
+    """How one token came to be: what the report shows of it on request.
+
+    kind      accepted, recovered or bonus
+    p         the emitted token's probability under the target's distribution
+    q         the proposal's probability under the draft's, or None where nothing was proposed (bonus)
+    proposal  the token that was judged, or None (for an accepted token it is the token itself)
+    coin      the fraction in [0, 1) that decided, as drawn: of q for a verdict, of the mass for a bonus; None if not told
+    tv        distance between p and q at this position, or None
+    top       the most probable tokens under p, [(token, p), …]
+    logits    the largest raw logits of the target's row, [(token, logit), …]
+    """
+
+    __slots__ = ("coin", "kind", "logits", "p", "proposal", "q", "token", "top", "tv")
+
+    def __init__(
+        self,
+        token: int,
+        kind: str,
+        p: float,
+        q: float | None,
+        proposal: int | None,
+        coin: float | None,
+        tv: float | None,
+        top: list[tuple[int, float]],
+        logits: list[tuple[int, float]],
+    ) -> None:
+        self.token = token
+        self.kind = kind
+        self.p = p
+        self.q = q
+        self.proposal = proposal
+        self.coin = coin
+        self.tv = tv
+        self.top = top
+        self.logits = logits
+
+
+class Round:
+    """Counts of one round, after the cut: nothing past an end is counted.
+
+    length     K as the pace asked for it, clamped to what is left
+    proposed   proposals drawn; fewer than `length` when `go_on` said no or a draft row was empty
+    judged     proposals that got a verdict
+    accepted   proposals kept
+    emitted    tokens emitted
+    empty      1 if masking left a draft row without a token, which ended the drafting
+    rows       target rows asked for, padding apart
+    """
+
+    __slots__ = ("accepted", "emitted", "empty", "judged", "length", "proposed", "rows")
+
+    def __init__(
+        self, length: int, proposed: int, judged: int, accepted: int, emitted: int, empty: int, rows: int
+    ) -> None:
+        self.length = length
+        self.proposed = proposed
+        self.judged = judged
+        self.accepted = accepted
+        self.emitted = emitted
+        self.empty = empty
+        self.rows = rows
+
+
+class Emit:
+    """Tokens that are final, their kinds, the round they came from, and why the text ends here ("" if it goes on)."""
+
+    __slots__ = ("judgements", "kinds", "reason", "round", "tokens")
+
+    def __init__(
+        self,
+        tokens: list[int],
+        kinds: list[str],
+        round: Round,
+        reason: str,
+        judgements: list[Judgement],
+    ) -> None:
+        self.tokens = tokens
+        self.kinds = kinds
+        self.round = round
+        self.reason = reason
+        self.judgements = judgements
