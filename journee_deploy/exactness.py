@@ -187,7 +187,9 @@ def table(size: int, seed: int, salt: str, see: int = 8, parts: int = PARTS) -> 
 
     def row(prefix: Prefix, ran: Prefix) -> list[float]:
         generator = random.Random(f"{salt} {size} {seed} {prefix[-see:]}")
-        favoured = [generator.randrange(size) for _ in range(size)]  # some tokens twice, some never
+        favoured = list(range(size)) + [generator.randrange(size)]
+        if generator.random() < 0.25:  # some rows have a token of probability 0
+            favoured = [token for token in favoured if token != favoured[-1]]
         units = [0] * size
         for _ in range(parts):
             units[generator.choice(favoured)] += 1
