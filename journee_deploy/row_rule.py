@@ -64,9 +64,8 @@ class RowRule:
     def __str__(self) -> str:
         if self.fixed:
             return f"aligned blocks of {self.rows} rows"
-        if self.multiple == 1:
-            return f"at least {self.rows} row{'s' if self.rows > 1 else ''} a run"
-        return f"at least {self.rows} row{'s' if self.rows > 1 else ''} a run, start + rows a multiple of {self.multiple}"
+        least = f"at least {self.rows} row{'s' if self.rows > 1 else ''} a run"
+        return least if self.multiple == 1 else f"{least}, start + rows a multiple of {self.multiple}"
 
     def padding(self, start: int, count: int) -> int:
         """Rows of padding after `count` rows from `start` on, run as one piece."""

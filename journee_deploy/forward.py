@@ -1,0 +1,45 @@
+"""What a framework must offer so that `journee_deploy.slots` can make a model of it: one run over an explicit
+cache.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from journee_deploy.runtime import Rows
+
+Cache = TypeVar("Cache")
+Ids = NDArray[np.int64]
+
+
+class Forward(Protocol[Cache]):
+    """A graph and the caches it reads and writes, for one sequence. A cache is never changed once made."""
+
+    def empty(self) -> Cache:
+        """The cache of no tokens."""
+        ...
+
+    def run(self, past: Cache, tokens: Ids, mask: Ids, positions: Ids, keep: int) -> tuple[Rows, Cache]:
+        """Run `tokens` [rows] at `positions` [rows] after `past`; `mask` [past + rows] is 0 for padding.
+
+        Returns the logits of the last `keep` rows, float32 [keep, vocabulary], in memory of their own, and
+        the cache of past and rows, padding included.
+        """
+        ...
+
+    def trim(self, cache: Cache, length: int) -> Cache:
+        """A copy of the first `length` tokens' cache."""
+        ...
+
+    def invent(self, length: int, seed: int) -> Cache:
+        """A cache of `length` tokens that never were, with finite values that differ; the row self-test runs
+        after it.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the framework holds."""
+        ...

@@ -1,0 +1,129 @@
+"""Running steps on slots over any framework's `Forward`: rewinding, chunks and padding happen here and
+nowhere else.
+
+Each slot keeps the tokens it holds and two caches: the one its last run started from and the one it left.
+Rules:
+
+1. A run starts from a cache of exactly as many tokens as come before it. If neither cache has that length,
+   the later one is trimmed, which is a copy.
+2. Where a rule asks for padding, rows between the earlier cache and the step's start may take its place: they
+   are run again from known tokens, which costs no more than padding and saves the trim. Plain decoding at two
+   rows a run thus copies nothing.
+3. A step that fails leaves its slot consistent, holding the part of the text that was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+import numpy as np
+
+from journee_deploy.forward import Cache, Forward
+from journee_deploy.row_rule import CHUNK, Piece, RowRule
+from journee_deploy.runtime import Counters, Rows, RuntimeFailure, Step
+
+PADDING = 0
+"""The token id of padding rows; any id would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What messages and callers need to know of a model; see `journee_deploy.runtime.Model`."""
+
+    name: str
+    vocabulary_size: int
+    context_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[Cache]):
+    """A cache of `length` tokens, padding included."""
+
+    cache: Cache
+    length: int
+
+
+@dataclass(slots=True)
+class Slot(Generic[Cache]):
+    """The tokens one slot holds, and its caches: before and after its last run. `after` covers all tokens."""
+
+    before: Held[Cache]
+    after: Held[Cache]
+    tokens: tuple[int, ...] = field(default=())
+
+    def base(self, length: int, forward: Forward[Cache]) -> Held[Cache]:
+        """A cache of exactly `length` tokens, at most as many as are held."""
+        for held in (self.after, self.before):
+            if held.length == length:
+                return held
+        return Held(forward.trim(self.after.cache, length) if length else forward.empty(), length)
+
+    def origin(self, start: int, count: int, rule: RowRule) -> int:
+        """Where to begin a run of `count` rows from `start` on: there, or at the earlier cache in place of
+        padding.
+        """
+        earlier = self.before.length
+        if self.after.length != start and 0 < start - earlier <= rule.padding(start, count):
+            return earlier
+        return start
+
+
+@dataclass(frozen=True, slots=True)
+class Runner(Generic[Cache]):
+    """Runs steps on slots under any rule. Steps must be sound: `SlotModel` checks them."""
+
+    forward: Forward[Cache]
+    facts: Facts
+    chunk: int = CHUNK
+
+    def fresh(self) -> Slot[Cache]:
+        nothing = Held(self.forward.empty(), 0)
+        return Slot(nothing, nothing)
+
+    def invented(self, length: int, seed: int) -> Slot[Cache]:
+        """A slot that holds `length` tokens that never were; for the row self-test."""
+        if not length:
+            return self.fresh()
+        cache = Held(self.forward.invent(length, seed), length)
+        return Slot(cache, cache, (PADDING,) * length)
+
+    def step(
+        self, slot: Slot[Cache], step: Step, rule: RowRule, counters: Counters, garbage: Sequence[int] = ()
+    ) -> Rows:
+        """Rows [keep, vocabulary] of one step. Padding takes its tokens from `garbage` while it lasts."""
+        text = slot.tokens[: step.start] + step.tokens
+        origin = slot.origin(step.start, len(step.tokens), rule)
+        pieces = rule.plan(origin, len(text) - origin, step.keep, self.chunk)
+        found = [self._piece(slot, text, piece, garbage) for piece in pieces]
+        counters.runs += len(pieces)
+        counters.rows += len(step.tokens)
+        counters.padding += sum(piece.rows for piece in pieces) - len(step.tokens)
+        wanted = [rows for rows in found if len(rows)]
+        return wanted[0] if len(wanted) == 1 else np.concatenate(wanted)
+
+    def _piece(self, slot: Slot[Cache], text: tuple[int, ...], piece: Piece, garbage: Sequence[int]) -> Rows:
+        base = slot.base(piece.start, self.forward)
+        slot.before = slot.after = base
+        slot.tokens = text[: piece.start]
+        filler = (*garbage, *[PADDING] * piece.padding)[: piece.padding]
+        tokens = np.array(text[piece.start : piece.end] + filler, np.int64)
+        total = piece.start + piece.rows
+        mask = np.ones(total, np.int64)
+        mask[piece.end :] = 0
+        positions = np.arange(piece.start, total, dtype=np.int64)
+        rows, cache = self.forward.run(base.cache, tokens, mask, positions, piece.keep)
+        self._check_rows(rows, piece.keep)
+        slot.after = Held(cache, total)
+        slot.tokens = text[: piece.end]
+        last = piece.keep - piece.padding
+        return rows[last - piece.take : last]
+
+    def _check_rows(self, rows: Rows, keep: int) -> None:
+        expected = (keep, self.facts.vocabulary_size)
+        if rows.shape != expected or rows.dtype != np.float32:
+            raise RuntimeFailure(
+                f"{self.facts.name}: logits are {rows.dtype} {list(rows.shape)}, expected float32 {list(expected)}; "
+                "export the model again"
+            )
