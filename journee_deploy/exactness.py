@@ -124,7 +124,9 @@ class ToyHost:
                 wish = wishes.send(tuple(self.answer(run) for run in wish))
 
 
-def emitted_law(toy: Toy, rule: Callable[[], Rule] = Residual, strict: bool = True) -> tuple[dict[Sequence_, Fraction], int]:
+def emitted_law(
+    toy: Toy, rule: Callable[[], Rule] = Residual, strict: bool = True
+) -> tuple[dict[Sequence_, Fraction], int]:
     """The law of what the controller emits for a toy, and the number of branches it took."""
 
     def program(branches: Branches) -> Sequence_:
@@ -199,7 +201,7 @@ def table(size: int, seed: int, salt: str, see: int = 8, parts: int = PARTS) -> 
 
 
 def remembering(size: int, seed: int) -> Table:
-    """A draft that looks at all it was ever run on, proposals that were discarded included."""
+    """A draft that looks at what it was last run on, discarded proposals included (which needs K of 3 or more)."""
     inner = table(size, seed, "remembering")
     return lambda prefix, ran: inner(prefix + ran[-3:], ())
 
@@ -249,21 +251,34 @@ class LookingPace:
 
 def toys() -> list[Toy]:
     """The set behind `exactness error`: seconds to enumerate. The tests add to it."""
-    two = Toy("draft near the target", 2, table(2, 1, "p"), draft_table=table(2, 2, "q"))
+    near = Toy("draft near the target", 3, table(3, 1, "p"), draft_table=table(3, 2, "q"))
     even, odd = apart(4)
     return [
-        two,
-        replace(two, name="draft equal to the target", draft_table=two.target),
+        near,
+        replace(near, name="draft equal to the target", draft_table=near.target),
         Toy("draft disjoint from the target", 4, even, draft_table=odd, limit=3),
         Toy("one-hot draft", 3, table(3, 3, "p"), draft_table=one_hot_table(3, 4), pace=ConstantPace(3)),
         Toy("uniform draft", 3, table(3, 5, "p"), draft=UniformDraft, limit=3),
         Toy("no draft", 3, table(3, 6, "p"), draft=NoDraft),
         Toy("draft with fewer tokens", 3, table(3, 7, "p"), draft_table=table(2, 8, "q"), limit=3),
-        Toy("draft with more tokens, none of them likely", 2, table(2, 9, "p"), draft_table=_padded(table(2, 10, "q"))),
-        Toy("draft that remembers discarded proposals", 2, table(2, 11, "p"), draft_table=remembering(2, 12), limit=5),
-        Toy("length that looks at proposals", 2, table(2, 13, "p"), draft_table=table(2, 14, "q"), pace=LookingPace(3), limit=5),
-        replace(two, name="end-of-sequence inside a run", ends=(1,), pace=ConstantPace(4), limit=5),
-        replace(two, name="stop sequence inside a run", sequences=((1, 0), (0, 0, 1)), pace=ConstantPace(3), limit=5),
+        Toy("draft with more tokens", 2, table(2, 9, "p"), draft_table=_padded(table(2, 10, "q")), limit=5),
+        Toy(
+            "draft that remembers",
+            2,
+            table(2, 21, "p"),
+            draft_table=remembering(2, 12),
+            pace=ConstantPace(3),
+            limit=5,
+        ),
+        Toy(
+            "length that looks at proposals",
+            3,
+            table(3, 13, "p"),
+            draft_table=table(3, 14, "q"),
+            pace=LookingPace(3),
+        ),
+        replace(near, name="end-of-sequence inside a run", ends=(1,), pace=ConstantPace(4)),
+        replace(near, name="stop sequence inside a run", sequences=((1, 0), (0, 0, 1)), pace=ConstantPace(3)),
         Toy(
             "truncation and penalties",
             3,
@@ -283,7 +298,9 @@ def toys() -> list[Toy]:
                 min_new_tokens=1,
             ),
         ),
-        Toy("greedy", 3, logits(3, 17, "p"), draft_table=logits(3, 18, "q"), sampling=Sampling(temperature=0)),
+        Toy(
+            "greedy", 3, logits(3, 17, "p"), draft_table=logits(3, 18, "q"), sampling=Sampling(temperature=0)
+        ),
     ]
 
 

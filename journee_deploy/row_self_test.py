@@ -26,12 +26,14 @@ from journee_deploy.slot_runner import Runner, Slot
 
 LARGEST = 17
 """Rows of the largest step of a split: K + 1 for K = 16."""
-PREFILLS = (0, 3, 40, 130)
+SPLIT = 153
+"""Rows that a split covers at most: each count of 1 to 17 once."""
+PREFILLS = (0, 40)
 """Lengths of the real prefills; one more ends just past a chunk."""
-INVENTED = (256, 496, 1008, 2000)
-"""Lengths of the invented caches: multiples of 16, so that aligned blocks start at their ends."""
-SPLIT = 80
-"""Rows a split covers."""
+INVENTED = {240: 40, 496: 80, 1008: 40, 2000: 40}
+"""Lengths of the invented caches, and rows run after them. They are multiples of 16, so that aligned blocks
+start where they end, and most are such that the rows cross a power of two.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Trial(Generic[Cache]):
         context = self.runner.facts.context_length
         past_chunk = self.runner.chunk + 1
         scenes = [(0, SPLIT // 2, (0,)), (0, past_chunk + SPLIT // 2, (*PREFILLS, past_chunk))]
-        scenes += [(invented, SPLIT, (0,)) for invented in INVENTED]
+        scenes += [(invented, length, (0,)) for invented, length in INVENTED.items()]
         for invented, length, prefills in scenes:
             length = min(length, context - invented)
             if length > 0:
@@ -108,7 +110,8 @@ class Trial(Generic[Cache]):
             if at == stop:
                 return
             end = min(stop, at + count)
-            yield at, end, self.chance.choice((1, end - at, self.chance.randint(1, end - at)))
+            every = end - at
+            yield at, end, self.chance.choice((1, every, every, self.chance.randint(1, every)))
             at = (
                 end
                 if end == stop or self.chance.random() < 0.7

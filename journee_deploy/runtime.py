@@ -142,5 +142,7 @@ def find_runtime(name: str) -> Runtime:
     found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     if name not in found:
         known = ", ".join(sorted(found)) or "none"
-        raise RuntimeFailure(f"no runtime named {name!r}; installed: {known}; install journee-deploy[cpu] or [cuda]")
+        raise RuntimeFailure(
+            f"no runtime named {name!r}; installed: {known}; install journee-deploy[cpu] or [cuda]"
+        )
     return found[name].load()()  # type: ignore[no-any-return]

@@ -32,7 +32,9 @@ class History:
     def truncate(self, length: int) -> None:
         """Forget all but the first `length` tokens."""
         if length < self.prompt_length or length > len(self):
-            raise ValueError(f"cannot truncate a history of {len(self)} tokens to {length}: its prompt has {self.prompt_length}")
+            raise ValueError(
+                f"cannot truncate a history of {len(self)} tokens to {length}: its prompt has {self.prompt_length}"
+            )
         while len(self) > length:
             token = self._generated.pop()
             if self.counts[token] == 1:

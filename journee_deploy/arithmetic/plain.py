@@ -49,10 +49,14 @@ def bad_logit(role: str, position: int, token: int, logit: float) -> str:
 
 
 def no_logit(role: str, position: int) -> str:
-    return f"{role} logits at position {position}: all are minus infinity; the graph or its weights are broken"
+    return (
+        f"{role} logits at position {position}: all are minus infinity; the graph or its weights are broken"
+    )
 
 
-def process(logits: Sequence[float], size: int, sampling: Sampling, history: History, banned: Sequence[int]) -> list[float]:
+def process(
+    logits: Sequence[float], size: int, sampling: Sampling, history: History, banned: Sequence[int]
+) -> list[float]:
     """Steps 2 and 3: the vocabulary cut or padded to `size`, then bias, repetition, frequency, presence, banned ends."""
     x = list(logits[:size]) + [-INFINITY] * (size - len(logits))
     for token, amount in sampling.logit_bias:

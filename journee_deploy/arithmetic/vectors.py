@@ -65,7 +65,9 @@ def process(logits: Vector, size: int, sampling: Sampling, history: History, ban
     if sampling.repetition_penalty != 1.0:
         seen = np.array(history.seen(), np.intp)
         values = x[seen]
-        x[seen] = np.where(values > 0.0, values / sampling.repetition_penalty, values * sampling.repetition_penalty)
+        x[seen] = np.where(
+            values > 0.0, values / sampling.repetition_penalty, values * sampling.repetition_penalty
+        )
     if history.counts and (sampling.frequency_penalty != 0.0 or sampling.presence_penalty != 0.0):
         _subtract_counts(x, sampling, history)
     if banned:
@@ -116,7 +118,9 @@ def top_p(k: Vector, best: int, mass: float) -> Vector:
         return k
     p = normalise(k, best)
     key = -p
-    key[best] = np.nextafter(key[best], -np.inf)  # first among its equals; distinct values differ by 2^-50 or more
+    key[best] = np.nextafter(
+        key[best], -np.inf
+    )  # first among its equals; distinct values differ by 2^-50 or more
     order = np.argsort(key, kind="stable")
     before = np.concatenate(([0.0], np.cumsum(p[order])[:-1]))
     return np.where(_at(order, before < mass), k, 0.0)

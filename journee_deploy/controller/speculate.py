@@ -85,7 +85,13 @@ def _rounds(
             caches.decide(TARGET, min(base + 1 + judging.accepted, len(text)))
             draft.settle(base, judging.accepted, len(text), caches)
             ops.truncate(len(text))
-            yield Emit(judging.tokens, judging.kinds, _count(drafting, judging, len(tokens)), reason, judging.judgements)
+            yield Emit(
+                judging.tokens,
+                judging.kinds,
+                _count(drafting, judging, len(tokens)),
+                reason,
+                judging.judgements,
+            )
     finally:
         ops.truncate(len(text))
         ops.clear()

@@ -40,7 +40,12 @@ def check_ports(place: str, role: BundleRole, inputs: Sequence[Port], outputs: S
     if role.inputs.rows_kept:
         _check(place, ports[role.inputs.rows_kept], (INTEGER,), ())
     _check(place, ports[role.outputs.logits], FLOATS, (None, None, role.vocabulary_size))
-    cache = role.inputs.past_keys + role.inputs.past_values + role.outputs.present_keys + role.outputs.present_values
+    cache = (
+        role.inputs.past_keys
+        + role.inputs.past_values
+        + role.outputs.present_keys
+        + role.outputs.present_values
+    )
     for name in cache:
         _check(place, ports[name], FLOATS, (None, role.kv_heads, None, role.head_dim))
     return _one_type(place, [ports[name] for name in cache])
@@ -51,8 +56,12 @@ def _check_names(place: str, side: str, expected: Sequence[str], ports: Sequence
     missing = [name for name in expected if name not in found]
     unknown = sorted(found.difference(expected))
     if missing or unknown:
-        parts = [f"missing {', '.join(missing)}"] * bool(missing) + [f"not known {', '.join(unknown)}"] * bool(unknown)
-        raise RuntimeFailure(f"{place}: {side} differ from the manifest: {'; '.join(parts)}; export the model again")
+        parts = [f"missing {', '.join(missing)}"] * bool(missing) + [
+            f"not known {', '.join(unknown)}"
+        ] * bool(unknown)
+        raise RuntimeFailure(
+            f"{place}: {side} differ from the manifest: {'; '.join(parts)}; export the model again"
+        )
 
 
 def _check(place: str, port: Port, types: Sequence[str], shape: tuple[int | None, ...]) -> None:

@@ -68,8 +68,12 @@ class OnnxRuntime:
     def _check_provider(self, provider: str) -> None:
         if provider in self.providers():
             return
-        hint = "install journee-deploy[cuda] instead of [cpu]" if provider == "cuda" else "choose one of those"
-        raise RuntimeFailure(f"no provider {provider!r} here; there are: {', '.join(self.providers())}; {hint}")
+        hint = (
+            "install journee-deploy[cuda] instead of [cpu]" if provider == "cuda" else "choose one of those"
+        )
+        raise RuntimeFailure(
+            f"no provider {provider!r} here; there are: {', '.join(self.providers())}; {hint}"
+        )
 
 
 def make_session(graph: Path, provider: str, threads: int) -> ort.InferenceSession:
@@ -149,7 +153,9 @@ class OnnxForward:
             feeds[names.rows_kept] = np.array(keep, np.int64)
         logits, *present = self._answers(feeds)
         if logits.ndim != 3 or logits.shape[0] != 1:
-            raise RuntimeFailure(f"{self._place}: logits have shape {list(logits.shape)}, expected [1, rows, vocabulary]")
+            raise RuntimeFailure(
+                f"{self._place}: logits have shape {list(logits.shape)}, expected [1, rows, vocabulary]"
+            )
         return np.array(logits[0, -keep:], np.float32), tuple(present)
 
     def _answers(self, feeds: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
