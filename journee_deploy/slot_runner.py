@@ -123,7 +123,7 @@ class Runner(Generic[Cache]):
     def _check_rows(self, rows: Rows, keep: int) -> None:
         expected = (keep, self.facts.vocabulary_size)
         if rows.shape != expected or rows.dtype != np.float32:
+            found = f"{rows.dtype} {list(rows.shape)}"
             raise RuntimeFailure(
-                f"{self.facts.name}: logits are {rows.dtype} {list(rows.shape)}, expected float32 {list(expected)}; "
-                "export the model again"
+                f"{self.facts.name}: logits are {found}, expected float32 {list(expected)}; export the model again"
             )

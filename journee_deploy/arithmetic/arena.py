@@ -1,8 +1,9 @@
 """The ops the controller works with, less the vector arithmetic: rows, handles, history. Portable Python.
 
-The host hands logits in with `hold` and gets the handle of the first row; row i has handle + i. The controller turns rows
-into distributions and gets handles to those; a handle is a small integer and means nothing after `clear`, which the
-controller calls at the start of every round. So nothing outlives a round but numbers.
+The host hands logits in with `hold` and gets the handle of the first row; row i has handle + i. The
+controller turns rows into distributions and gets handles to those; a handle is a small integer and means
+nothing after `clear`, which the controller calls at the start of every round. So nothing outlives a round but
+numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ EMPTY = -1  # the handle of a draft row that masking left without a token
 
 
 class LogitsError(ValueError):
-    """A row of logits can't be turned into a distribution; the message names the role, the position and the token."""
+    """A row of logits can't be turned into a distribution; the message names the role, the position and the
+    token.
+    """
 
 
 class Arena:
@@ -43,7 +46,9 @@ class Arena:
     # Rows: called by the host.
 
     def hold(self, role: str, position: int, rows: Any) -> int:
-        """Keep rows of logits, [count, columns]; the first follows `position` tokens. Returns the first one's handle."""
+        """Keep rows of logits, [count, columns]; the first follows `position` tokens. Returns the first one's
+        handle.
+        """
         first = len(self._rows)
         for offset, row in enumerate(rows):
             self._rows.append((role, position + offset, row))
@@ -65,7 +70,9 @@ class Arena:
         self.history.truncate(length)
 
     def distribution(self, row: int) -> int:
-        """The distribution of a row, under the options and the history as it stands; EMPTY for a masked-out draft row."""
+        """The distribution of a row, under the options and the history as it stands; EMPTY for a masked-out
+        draft row.
+        """
         role, position, logits = self._rows[row]
         vector = self._distribute(role, position, logits)
         if vector is None:

@@ -1,8 +1,8 @@
 """The specified exponential's constants (docs/distributions.md, step 6), given as float64 bit patterns.
 
-For -36 <= z <= 0: n = floor(z * LOG2E + 0.5); r = (z - n * LN2_HIGH) - n * LN2_LOW; Horner over COEFFICIENTS from the
-first to the last, one multiply and one add a step, never fused or reordered; times POWERS[-n]. Then exp(0) = 1 and no
-result exceeds 1. Below LOWEST the exponential times 2^50 is less than one and counts as 0.
+For -36 <= z <= 0: n = floor(z * LOG2E + 0.5); r = (z - n * LN2_HIGH) - n * LN2_LOW; Horner over COEFFICIENTS
+from the first to the last, one multiply and one add a step, never fused or reordered; times POWERS[-n]. Then
+exp(0) = 1 and no result exceeds 1. Below LOWEST the exponential times 2^50 is less than one and counts as 0.
 
 Portable Python. Bit patterns, because not every language reads decimal literals to the last bit.
 """

@@ -1,8 +1,8 @@
 """Which tokens came before a row: what penalties look at. Portable Python.
 
-Prompt and generated text are kept apart: repetition sees both, frequency and presence the generated text only. The
-controller pushes proposals as it drafts and judges them, and truncates on rejection, so row i sees the prompt, the decided
-text and the proposals before i, each counted once.
+Prompt and generated text are kept apart: repetition sees both, frequency and presence the generated text
+only. The controller pushes proposals as it drafts and judges them, and truncates on rejection, so row i sees
+the prompt, the decided text and the proposals before i, each counted once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The arithmetic in plain Python: the reference that docs/distributions.md describes, step by step. Portable Python.
+"""The arithmetic in plain Python: the reference that docs/distributions.md describes, step by step.
+
+Portable Python.
 
 Lists of floats in, lists of floats out, one loop a step. `vectors.py` does the same to the bit in NumPy.
 """
@@ -57,7 +59,9 @@ def no_logit(role: str, position: int) -> str:
 def process(
     logits: Sequence[float], size: int, sampling: Sampling, history: History, banned: Sequence[int]
 ) -> list[float]:
-    """Steps 2 and 3: the vocabulary cut or padded to `size`, then bias, repetition, frequency, presence, banned ends."""
+    """Steps 2 and 3: the vocabulary cut or padded to `size`, then bias, repetition, frequency, presence,
+    banned ends.
+    """
     x = list(logits[:size]) + [-INFINITY] * (size - len(logits))
     for token, amount in sampling.logit_bias:
         x[token] = x[token] + amount
@@ -121,7 +125,9 @@ def sum_once(k: Sequence[float]) -> float:
 
 
 def normalise(k: Sequence[float], best: int) -> list[float]:
-    """Step 10: multiples of 2^-50 that sum to exactly 1; the units that flooring loses go to the largest entry."""
+    """Step 10: multiples of 2^-50 that sum to exactly 1; the units that flooring loses go to the largest
+    entry.
+    """
     total = sum_once(k)
     units = [float(int(value / total * SCALE)) for value in k]
     missing = SCALE

@@ -1,7 +1,7 @@
 """The options that turn logits into a distribution, checked when they are made. Portable Python.
 
-Names and meanings are those of Hugging Face's and OpenAI's samplers; the order in which they act, and every rounding, is
-in docs/distributions.md. An option at its default does nothing at all, to the bit.
+Names and meanings are those of Hugging Face's and OpenAI's samplers; the order in which they act, and every
+rounding, is in docs/distributions.md. An option at its default does nothing at all, to the bit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class Sampling:
     temperature         0 takes the largest logit (lowest index on ties); otherwise positive and finite
     top_k               keep logits >= the k-th largest, ties kept; 0 is off
     top_p               keep the most probable tokens until their mass reaches it; in (0, 1], 1 is off
-    min_p               keep tokens at least this probable relative to the most probable one; in [0, 1], 0 is off
+    min_p               keep tokens at least this probable relative to the most probable one; in [0, 1], 0 is
+                        off
     repetition_penalty  in [0.01, 100], over prompt and generated text; 1 is off
     frequency_penalty   times the count in generated text, subtracted; 0 is off
     presence_penalty    subtracted once for a token in generated text; 0 is off

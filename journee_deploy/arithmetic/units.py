@@ -1,4 +1,6 @@
-"""The unit of every probability: 2^-50. A distribution is a float64 vector of exact multiples of it that sums to 1."""
+"""The unit of every probability: 2^-50. A distribution is a float64 vector of exact multiples of it that sums
+to 1.
+"""
 
 from __future__ import annotations
 

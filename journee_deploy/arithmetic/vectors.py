@@ -1,6 +1,8 @@
-"""The arithmetic in NumPy: what ships on CPython. Equal to plain.py to the bit; docs/distributions.md says why each step is.
+"""The arithmetic in NumPy: what ships on CPython. Equal to plain.py to the bit; docs/distributions.md says
+why each step is.
 
-Only elementwise float64 operations, integer-valued sums and sorts: no dot, matmul, einsum or fused kernel on this path.
+Only elementwise float64 operations, integer-valued sums and sorts: no dot, matmul, einsum or fused kernel on
+this path.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _POWERS = np.array(POWERS)
 
 
 def check_denormals() -> None:
-    """Refuse to sample while the processor flushes denormals to zero: the argmax of denormal logits would move."""
+    """Refuse to sample while the processor flushes denormals to zero: the argmax of denormal logits would
+    move.
+    """
     smallest = np.full(4, np.finfo(np.float32).smallest_subnormal, np.float32)
     kept = np.all(smallest.astype(np.float64) > 0.0) and np.all(smallest * np.float32(2) > 0.0)
     if not (kept and np.all(np.full(4, 5e-324) * 2.0 > 0.0)):
@@ -158,7 +162,9 @@ def first_largest(values: Vector, count: int) -> list[tuple[int, float]]:
 
 
 class VectorOps(Arena):
-    """The ops over NumPy vectors. Rows of logits are float32 or float64 and are widened before any arithmetic."""
+    """The ops over NumPy vectors. Rows of logits are float32 or float64 and are widened before any
+    arithmetic.
+    """
 
     def _distribute(self, role: str, position: int, logits: NDArray[Any]) -> Vector | None:
         wide = logits.astype(np.float64)

@@ -1,8 +1,8 @@
 """What each role's cache is known to hold. Portable Python.
 
-Invariant: for every role, the cache's first `valid(role)` tokens are the first `valid(role)` tokens of the decided text.
-It is lowered before a run is asked for and raised only after tokens were decided, so it holds at every yield, also when the
-generator is closed there.
+Invariant: for every role, the cache's first `valid(role)` tokens are the first `valid(role)` tokens of the
+decided text. It is lowered before a run is asked for and raised only after tokens were decided, so it holds
+at every yield, also when the generator is closed there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Where randomness enters: three questions, each with its key. Portable Python.
 
-A key is (purpose, position, round): what is drawn, for which position of the text, in which round. Rounds are in it
-because a position is visited again after a rejection, and a draw used twice biases the text (docs/distributions.md).
+A key is (purpose, position, round): what is drawn, for which position of the text, in which round. Rounds are
+in it because a position is visited again after a rejection, and a draw used twice biases the text
+(docs/distributions.md).
 
-Weights pass through the controller untouched; only here are they scaled to whole units and drawn, so the controller never
-sees a random integer. The coin goes back as a fraction, for the report alone.
+Weights pass through the controller untouched; only here are they scaled to whole units and drawn, so the
+controller never sees a random integer. The coin goes back as a fraction, for the report alone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ BONUS = 3
 
 
 class Chance:
-    """Answers by integer draws. `units` is the denominator that every weight is a multiple of: 2^50, or less in tests."""
+    """Answers by integer draws. `units` is the denominator that every weight is a multiple of: 2^50, or less
+    in tests.
+    """
 
     def __init__(self, ops: Ops, draws: Draws, units: int = 1 << 50) -> None:
         self._ops = ops

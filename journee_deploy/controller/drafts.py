@@ -1,7 +1,10 @@
-"""Who proposes. A draft answers "from which distribution is the next proposal drawn?" with a handle. Portable Python.
+"""Who proposes. A draft answers "from which distribution is the next proposal drawn?" with a handle.
 
-`next` is a sub-generator: it may yield runs before it answers. It sees the decided text and the proposals so far, never
-the target's rows. EMPTY (-1) ends the drafting of this round. `settle` tells it after each round what was decided.
+Portable Python.
+
+`next` is a sub-generator: it may yield runs before it answers. It sees the decided text and the proposals so
+far, never the target's rows. EMPTY (-1) ends the drafting of this round. `settle` tells it after each round
+what was decided.
 """
 
 from __future__ import annotations
@@ -68,7 +71,9 @@ class ModelDraft:
         return ops.distribution(row)
 
     def settle(self, base: int, accepted: int, length: int, caches: Caches) -> None:
-        """The runs of this round wrote text[base] and all proposals but the last; the accepted ones are now text."""
+        """The runs of this round wrote text[base] and all proposals but the last; the accepted ones are now
+        text.
+        """
         if self._runs:
             caches.decide(self.role, min(base + 1 + min(accepted, self._runs - 1), length))
             self._runs = 0

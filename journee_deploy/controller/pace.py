@@ -1,8 +1,9 @@
-"""How far to draft: two pure functions of the history, so a report holds all it takes to replay a run. Portable Python.
+"""How far to draft: two pure functions of the history, so a report holds all it takes to replay a run.
+Portable Python.
 
-`next_length(history) -> K` opens a round; `go_on(history, drafted) -> bool` is asked before every proposal but the first
-and may look at what was drafted. A proposal that was drawn is always judged: throwing one away after seeing it biases the
-text. The history is a list of (proposed, accepted), a round each.
+`next_length(history) -> K` opens a round; `go_on(history, drafted) -> bool` is asked before every proposal
+but the first and may look at what was drafted. A proposal that was drawn is always judged: throwing one away
+after seeing it biases the text. The history is a list of (proposed, accepted), a round each.
 """
 
 from __future__ import annotations

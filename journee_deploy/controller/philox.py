@@ -1,7 +1,10 @@
-"""Philox4x32-10, a counter-based generator: a draw is a function of seed, sample and key alone. Portable Python.
+"""Philox4x32-10, a counter-based generator: a draw is a function of seed, sample and key alone.
 
-Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011); tested against the Random123 vectors.
-docs/distributions.md says how keys become counters. No draw has state, so none can be shared or drawn twice by accident.
+Portable Python.
+
+Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011); tested against the
+Random123 vectors. docs/distributions.md says how keys become counters. No draw has state, so none can be
+shared or drawn twice by accident.
 """
 
 from __future__ import annotations
@@ -53,8 +56,8 @@ class Philox:
     def below(self, n: int, key: Key) -> int:
         """A uniform whole number v with 0 <= v < n.
 
-        The top bits of as many words as n - 1 needs, high word first; drawn again from the words that follow while not
-        below n. n = 1 needs no word.
+        The top bits of as many words as n - 1 needs, high word first; drawn again from the words that follow
+        while not below n. n = 1 needs no word.
         """
         if n < 1:
             raise ValueError(f"below() needs a bound of at least 1, got {n}")

@@ -1,4 +1,7 @@
-"""What the controller asks for and what it reports: small values, never changed after they are made. Portable Python."""
+"""What the controller asks for and what it reports: small values, never changed after they are made.
+
+Portable Python.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ BONUS = "bonus"
 
 
 class Run:
-    """A wish: the cache of `role` holds the first `start` tokens; run `tokens` after them; keep the last `keep` rows.
+    """A wish: the cache of `role` holds the first `start` tokens; run `tokens` after them; keep the last
+    `keep` rows.
 
     A smaller `start` than what the cache holds is the rewind. 1 <= keep <= len(tokens).
     """
@@ -36,7 +40,8 @@ class Judgement:
     p         the emitted token's probability under the target's distribution
     q         the proposal's probability under the draft's, or None where nothing was proposed (bonus)
     proposal  the token that was judged, or None (for an accepted token it is the token itself)
-    coin      the fraction in [0, 1) that decided, as drawn: of q for a verdict, of the mass for a bonus; None if not told
+    coin      the fraction in [0, 1) that decided, as drawn: of q for a verdict, of the mass for a bonus; None
+              if not told
     tv        distance between p and q at this position, or None
     top       the most probable tokens under p, [(token, p), …]
     logits    the largest raw logits of the target's row, [(token, logit), …]
@@ -94,7 +99,9 @@ class Round:
 
 
 class Emit:
-    """Tokens that are final, their kinds, the round they came from, and why the text ends here ("" if it goes on)."""
+    """Tokens that are final, their kinds, the round they came from, and why the text ends here ("" if it goes
+    on).
+    """
 
     __slots__ = ("judgements", "kinds", "reason", "round", "tokens")
 

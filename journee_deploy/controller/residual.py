@@ -1,10 +1,14 @@
-"""Rule `residual`: accept a proposal with probability min(1, p / q), else draw from max(p - q, 0). Portable Python.
+"""Rule `residual`: accept a proposal with probability min(1, p / q), else draw from max(p - q, 0).
 
-Leviathan, Kalman, Matias 2023 (Theorem 1) and Chen et al. 2023, on distributions of whole units: with x drawn from q,
+Portable Python.
+
+Leviathan, Kalman, Matias 2023 (Theorem 1) and Chen et al. 2023, on distributions of whole units: with x drawn
+from q,
 
     P[emit = x] = min(p, q)(x) + P[reject] * max(p - q, 0)(x) / Z,   P[reject] = Z,
 
-so the emitted token has the law p exactly. A rejection implies Z > 0. Later proposals of the round are discarded unseen.
+so the emitted token has the law p exactly. A rejection implies Z > 0. Later proposals of the round are
+discarded unseen.
 """
 
 from __future__ import annotations

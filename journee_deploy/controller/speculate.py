@@ -1,12 +1,14 @@
-"""The generator: rounds of draft, verify, judge, cut, emit. Portable Python; the package's opening says what it yields.
+"""The generator: rounds of draft, verify, judge, cut, emit. Portable Python; the package's opening says what
+it yields.
 
 Where things are at the start of a round, with base = len(text) - 1:
 
-    the target's cache holds at least min(valid, base) tokens of the text; its run carries the rest and the proposals, and
-    its last K + 1 rows judge them: row i is what follows text + proposals[:i];
-    after deciding a of K, the target's cache is valid to base + 1 + a, the draft's to base + 1 + min(a, K - 1).
+    the target's cache holds at least min(valid, base) tokens of the text; its run carries the rest and the
+    proposals, and its last K + 1 rows judge them: row i is what follows text + proposals[:i]; after deciding
+    a of K, the target's cache is valid to base + 1 + a, the draft's to base + 1 + min(a, K - 1).
 
-The history behind the ops follows: proposals are pushed while drafting, taken back, pushed again as they are accepted.
+The history behind the ops follows: proposals are pushed while drafting, taken back, pushed again as they are
+accepted.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ def speculate(
 ) -> Generator[tuple[Run, ...] | Emit, tuple[int, ...], None]:
     """Generate after `prompt` (at least one token) until `stops` ends the text.
 
-    `caches` says what the models' caches hold of the prompt already, and is kept true as the text grows. With `trace`,
-    each Emit carries a Judgement a token. Close the generator to stop early: caches and ops are left consistent.
+    `caches` says what the models' caches hold of the prompt already, and is kept true as the text grows. With
+    `trace`, each Emit carries a Judgement a token. Close the generator to stop early: caches and ops are left
+    consistent.
     """
     if not prompt:
         raise ValueError("the prompt has no tokens; give at least one (a begin-of-text token will do)")

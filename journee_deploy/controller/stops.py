@@ -1,7 +1,9 @@
-"""Where the text ends: one pure function of the tokens, run once a round before anything is emitted. Portable Python.
+"""Where the text ends: one pure function of the tokens, run once a round before anything is emitted.
 
-The earliest end wins; at one token, an end-of-sequence or a stop goes before the length. The token that ends the text is
-the last one kept.
+Portable Python.
+
+The earliest end wins; at one token, an end-of-sequence or a stop goes before the length. The token that ends
+the text is the last one kept.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ class Stops:
     """`cut` for one generation.
 
     limit      tokens that may be emitted in all, at least 1
-    reason     what a text that reaches the limit reports: "length", or "context" where the model's context is shorter
+    reason     what a text that reaches the limit reports: "length", or "context" where the model's context is
+               shorter
     ends       end-of-sequence tokens
     sequences  token sequences that stop the text
     strings    told the last tokens, says whether the text they end contains a stop string; pure

@@ -22,8 +22,8 @@ def check_builds(builds: Iterable[str]) -> None:
     names = tuple(builds)
     if len(names) > 1:
         raise RuntimeFailure(
-            f"{' and '.join(names)} are both installed, and overwrite each other; run `pip uninstall {' '.join(names)}`, "
-            "then install one: journee-deploy[cpu] or journee-deploy[cuda]"
+            f"{' and '.join(names)} are both installed, and overwrite each other; "
+            f"run `pip uninstall {' '.join(names)}`, then install journee-deploy[cpu] or journee-deploy[cuda]"
         )
 
 
