@@ -57,9 +57,7 @@ class RowRule:
 
     def __post_init__(self) -> None:
         if self.rows < 1 or self.multiple < 1 or (self.fixed and self.rows != self.multiple):
-            raise ValueError(
-                f"no such row rule: rows {self.rows}, multiple {self.multiple}, fixed {self.fixed}"
-            )
+            raise ValueError(f"no such row rule: rows {self.rows}, multiple {self.multiple}, fixed {self.fixed}")
 
     def __str__(self) -> str:
         if self.fixed:

@@ -88,8 +88,7 @@ class Trial(Generic[Cache]):
         long_run = Walk(self, self._slot(invented), invented, text)
         expected = long_run.rows(0, length, keep=length)
         return all(
-            self._split(Walk(self, self._slot(invented), invented, text), prefill, expected)
-            for prefill in prefills
+            self._split(Walk(self, self._slot(invented), invented, text), prefill, expected) for prefill in prefills
         )
 
     def _split(self, walk: Walk[Cache], prefill: int, expected: Rows) -> bool:
@@ -112,11 +111,7 @@ class Trial(Generic[Cache]):
             end = min(stop, at + count)
             every = end - at
             yield at, end, self.chance.choice((1, every, every, self.chance.randint(1, every)))
-            at = (
-                end
-                if end == stop or self.chance.random() < 0.7
-                else max(first, end - self.chance.randint(1, 5))
-            )
+            at = end if end == stop or self.chance.random() < 0.7 else max(first, end - self.chance.randint(1, 5))
 
     def _counts(self) -> Iterator[int]:
         """Each count of 1 to 17 once and three more ones, in random order, again and again."""

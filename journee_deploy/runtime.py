@@ -1,17 +1,18 @@
 """What the engine asks of a runtime, and how runtimes are found.
 
-A runtime opens models and runs them; it knows nothing of drafts, rules, distributions or text. The engine speaks to it
-through two protocols:
+A runtime opens models and runs them; it knows nothing of drafts, rules, distributions or text. The engine
+speaks to it through two protocols:
 
 - `Runtime`: named, found through the entry-point group `journee.runtimes`, opens a model on a provider;
 - `Model`: one loaded graph with a cache for each *slot* (one sequence a slot, one slot for one sequence).
 
 Rules every implementation keeps:
 
-1. `start` is declarative: "the cache of this slot holds the first `start` tokens". A smaller `start` than what is held
-   rewinds; a larger one is an error; a cache that can't rewind raises.
+1. `start` is declarative: "the cache of this slot holds the first `start` tokens". A smaller `start` than
+   what is held rewinds; a larger one is an error; a cache that can't rewind raises.
 2. Padding added for the row rule never reaches the caller, and never stays in the cache.
-3. Rows come back as float32 copies that the caller owns, shape [keep, vocabulary], bit for bit what the graph computed.
+3. Rows come back as float32 copies that the caller owns, shape [keep, vocabulary], bit for bit what the graph
+   computed.
 4. Nothing falls back silently: an unknown provider, dtype or file is an error that says what there is.
 """
 
@@ -29,11 +30,13 @@ from numpy.typing import NDArray
 from journee_deploy.row_rule import RowRule
 
 ENTRY_POINTS = "journee.runtimes"
+EXTRAS = {"onnxruntime": "cpu", "torch": "export"}
+"""The extra of journee-deploy that brings what a runtime needs."""
 
 Rows = NDArray[np.float32]
 
 
-class RuntimeFailure(RuntimeError):
+class RuntimeFailure(RuntimeError):  # noqa: N818
     """A runtime could not do what it was asked; the message says what, where, and what to do."""
 
 
@@ -52,7 +55,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How to open a model. `threads` 0 lets the runtime choose; `row_rule` False skips the self-test (drafts need none)."""
+    """How to open a model. `threads` 0 lets the runtime choose; `row_rule` False skips the self-test (drafts
+    need none).
+    """
 
     provider: str = "cpu"
     threads: int = 0
@@ -61,7 +66,9 @@ class OpenOptions:
 
 @dataclass(slots=True)
 class Counters:
-    """Running totals of one model since it was opened: runs, rows asked for, rows of padding apart, seconds inside it."""
+    """Running totals of one model since it was opened: runs, rows asked for, rows of padding apart, seconds
+    inside it.
+    """
 
     runs: int = 0
     rows: int = 0
@@ -102,7 +109,9 @@ class Model(Protocol):
     def counters(self) -> Counters: ...
 
     def run(self, steps: Sequence[Step]) -> list[Rows]:
-        """Run a batch of steps for different slots; one sequence is a batch of one. Rows as [keep, vocabulary]."""
+        """Run a batch of steps for different slots; one sequence is a batch of one. Rows as [keep,
+        vocabulary].
+        """
         ...
 
     def held(self, slot: int) -> int:
@@ -138,11 +147,16 @@ class Runtime(Protocol):
 
 
 def find_runtime(name: str) -> Runtime:
-    """The runtime registered under `name`; an error lists those that are installed."""
+    """The runtime registered under `name`; an error lists those that are installed, or says why it can't be
+    loaded.
+    """
     found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     if name not in found:
         known = ", ".join(sorted(found)) or "none"
-        raise RuntimeFailure(
-            f"no runtime named {name!r}; installed: {known}; install journee-deploy[cpu] or [cuda]"
-        )
-    return found[name].load()()  # type: ignore[no-any-return]
+        raise RuntimeFailure(f"no runtime named {name!r}; installed: {known}; install journee-deploy[cpu] or [cuda]")
+    try:
+        factory = found[name].load()
+    except ImportError as error:
+        extra = EXTRAS.get(name, name)
+        raise RuntimeFailure(f"the runtime {name} can't be loaded: {error}; install journee-deploy[{extra}]") from None
+    return factory()  # type: ignore[no-any-return]

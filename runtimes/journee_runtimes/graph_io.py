@@ -40,12 +40,7 @@ def check_ports(place: str, role: BundleRole, inputs: Sequence[Port], outputs: S
     if role.inputs.rows_kept:
         _check(place, ports[role.inputs.rows_kept], (INTEGER,), ())
     _check(place, ports[role.outputs.logits], FLOATS, (None, None, role.vocabulary_size))
-    cache = (
-        role.inputs.past_keys
-        + role.inputs.past_values
-        + role.outputs.present_keys
-        + role.outputs.present_values
-    )
+    cache = role.inputs.past_keys + role.inputs.past_values + role.outputs.present_keys + role.outputs.present_values
     for name in cache:
         _check(place, ports[name], FLOATS, (None, role.kv_heads, None, role.head_dim))
     return _one_type(place, [ports[name] for name in cache])
@@ -55,12 +50,10 @@ def _check_names(place: str, side: str, expected: Sequence[str], ports: Sequence
     found = {port.name for port in ports}
     missing = [name for name in expected if name not in found]
     unknown = sorted(found.difference(expected))
-    if missing or unknown:
-        parts = [f"missing {', '.join(missing)}"] * bool(missing) + [
-            f"not known {', '.join(unknown)}"
-        ] * bool(unknown)
+    complaints = [f"{what} {', '.join(names)}" for what, names in (("no", missing), ("unexpected", unknown)) if names]
+    if complaints:
         raise RuntimeFailure(
-            f"{place}: {side} differ from the manifest: {'; '.join(parts)}; export the model again"
+            f"{place}: its {side} are not those of the manifest: {'; '.join(complaints)}; export the model again"
         )
 
 
@@ -71,8 +64,8 @@ def _check(place: str, port: Port, types: Sequence[str], shape: tuple[int | None
     if port.type not in types or len(port.shape) != len(shape) or not agree:
         wanted = ["any" if size is None else size for size in shape]
         raise RuntimeFailure(
-            f"{place}: {port.name} is {port.type} {list(port.shape)}, expected {' or '.join(types)} {wanted}; "
-            "export the model again"
+            f"{place}: {port.name} is {port.type} {list(port.shape)}, "
+            f"expected {' or '.join(types)} {wanted}; export the model again"
         )
 
 

@@ -67,12 +67,8 @@ class OnnxRuntime:
     def _check_provider(self, provider: str) -> None:
         if provider in self.providers():
             return
-        hint = (
-            "install journee-deploy[cuda] instead of [cpu]" if provider == "cuda" else "choose one of those"
-        )
-        raise RuntimeFailure(
-            f"no provider {provider!r} here; there are: {', '.join(self.providers())}; {hint}"
-        )
+        hint = "install journee-deploy[cuda] instead of [cpu]" if provider == "cuda" else "choose one of those"
+        raise RuntimeFailure(f"no provider {provider!r} here; there are: {', '.join(self.providers())}; {hint}")
 
 
 def make_session(graph: Path, provider: str, threads: int) -> Session:

@@ -52,9 +52,7 @@ class Graph:
         scale = 1 / np.sqrt(sizes[0])
         return self.constant((self.random.standard_normal(sizes) * scale).astype(np.float32))
 
-    def op(
-        self, kind: str, *inputs: str, outputs: tuple[str, ...] = (), domain: str = "", **attributes: object
-    ) -> str:
+    def op(self, kind: str, *inputs: str, outputs: tuple[str, ...] = (), domain: str = "", **attributes: object) -> str:
         outputs = outputs or (f"{kind}_{len(self.nodes)}",)
         self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), domain=domain, **attributes))
         return outputs[0]
@@ -118,9 +116,7 @@ def block(graph: Graph, state: str, layer: int, mask: str, tables: tuple[str, st
     normal = graph.op("RMSNormalization", state, graph.constant(np.ones(size, np.float32)), axis=-1)
     heads = graph.shape.heads
     query, key, value = (graph.linear(normal, size, size) for _ in range(3))
-    query, key = (
-        graph.op("RotaryEmbedding", part, *tables, "position_ids", num_heads=heads) for part in (query, key)
-    )
+    query, key = (graph.op("RotaryEmbedding", part, *tables, "position_ids", num_heads=heads) for part in (query, key))
     attended = graph.op(
         "Attention", query, key, value, mask, f"past_key_values.{layer}.key", f"past_key_values.{layer}.value",
         outputs=(f"attended_{layer}", f"present.{layer}.key", f"present.{layer}.value"),
@@ -158,7 +154,5 @@ def model(graph: Graph) -> onnx.ModelProto:
         inputs.append(info("num_logits_to_keep", TensorProto.INT64))
         graph.initializers.append(numpy_helper.from_array(np.array(0, np.int64), "num_logits_to_keep"))
     logits = info("logits", TensorProto.FLOAT, "batch", "kept", shape.vocabulary)
-    made = helper.make_graph(
-        graph.nodes, "tiny", inputs, [logits, *cache("present", "total")], graph.initializers
-    )
+    made = helper.make_graph(graph.nodes, "tiny", inputs, [logits, *cache("present", "total")], graph.initializers)
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)

@@ -1,0 +1,98 @@
+"""Traces: the steps a model ran and the rows they gave, as a value and as a file. See
+`journee_deploy.recording`.
+
+A trace file is an .npz archive without pickled objects: `header` (JSON as bytes: format, version, facts of
+the model), `steps` int64 [steps, 4] (slot, start, tokens, keep), `tokens` int64 (all steps' tokens in turn),
+`rows` float32 [sum of keep, vocabulary].
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+from zipfile import BadZipFile
+
+import numpy as np
+
+from journee_deploy.row_rule import RowRule
+from journee_deploy.runtime import Rows, RuntimeFailure, Step
+
+FORMAT = "journee-trace"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a trace says of the model that it was recorded from."""
+
+    name: str
+    vocabulary_size: int
+    context_length: int
+    row_rule: RowRule | None
+    row_rule_note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Steps in the order they were run, and the rows each gave, [keep, vocabulary]."""
+
+    header: Header
+    entries: tuple[tuple[Step, Rows], ...]
+
+    def save(self, file: Path) -> None:
+        """Write the trace file, whole or not at all."""
+        part = file.with_name(file.name + ".part")
+        try:
+            with part.open("wb") as stream:
+                self._write(stream)
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _write(self, stream: BinaryIO) -> None:
+        header = {"format": FORMAT, "version": VERSION, **asdict(self.header)}
+        steps = [(step.slot, step.start, len(step.tokens), step.keep) for step, _ in self.entries]
+        tokens = [token for step, _ in self.entries for token in step.tokens]
+        empty = np.zeros((0, self.header.vocabulary_size), np.float32)
+        np.savez_compressed(
+            stream,
+            header=np.frombuffer(json.dumps(header).encode(), np.uint8),
+            steps=np.array(steps, np.int64).reshape(-1, 4),
+            tokens=np.array(tokens, np.int64),
+            rows=np.concatenate([empty, *(rows for _, rows in self.entries)]),
+        )
+
+
+def load_trace(file: Path) -> Trace:
+    """Read a trace file; RuntimeFailure says what is wrong with it."""
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in ("header", "steps", "tokens", "rows")}
+        return _trace(arrays)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        raise RuntimeFailure(f"{file}: no good trace file: {error}; record it again") from None
+
+
+def _trace(arrays: dict[str, Any]) -> Trace:
+    header = json.loads(arrays["header"].tobytes())
+    known = (header.pop("format"), header.pop("version"))
+    if known != (FORMAT, VERSION):
+        raise ValueError(f"format and version are {known}, expected {(FORMAT, VERSION)}")
+    rule = header.pop("row_rule")
+    facts = Header(**header, row_rule=rule if rule is None else RowRule(**rule))
+    return Trace(facts, _entries(arrays, facts.vocabulary_size))
+
+
+def _entries(arrays: dict[str, Any], vocabulary: int) -> tuple[tuple[Step, Rows], ...]:
+    steps, tokens, rows = arrays["steps"], arrays["tokens"], arrays["rows"]
+    counts, keeps = steps[:, 2], steps[:, 3]
+    if (len(tokens), *rows.shape) != (counts.sum(), keeps.sum(), vocabulary) or rows.dtype != np.float32:
+        raise ValueError("its parts don't fit each other")
+    texts = np.split(tokens, np.cumsum(counts))
+    parts = np.split(rows, np.cumsum(keeps))
+    return tuple(
+        (Step(int(slot), tuple(text.tolist()), int(start), int(keep)), part)
+        for (slot, start, _, keep), text, part in zip(steps, texts, parts, strict=False)
+    )

@@ -1,0 +1,32 @@
+"""The part of ONNX Runtime's session that is used here, as a protocol: the package has no types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+
+class Node(Protocol):
+    """An input or output of a graph."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+class Session(Protocol):
+    """An `onnxruntime.InferenceSession`."""
+
+    def run(self, outputs: Sequence[str], feeds: dict[str, NDArray[Any]]) -> Sequence[NDArray[Any]]: ...
+    def get_inputs(self) -> Sequence[Node]: ...
+    def get_outputs(self) -> Sequence[Node]: ...
+    def get_overridable_initializers(self) -> Sequence[Node]: ...
+    def get_providers(self) -> Sequence[str]: ...
+    def disable_fallback(self) -> None: ...
+
+
+def first_line(error: Exception) -> str:
+    """What ONNX Runtime complained of, without the lines that follow."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
