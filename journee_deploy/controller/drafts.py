@@ -4,7 +4,8 @@ Portable Python.
 
 `next` is a sub-generator: it may yield runs before it answers. It sees the decided text and the proposals so
 far, never the target's rows. EMPTY (-1) ends the drafting of this round. `settle` tells it after each round
-what was decided.
+how often it was asked and what was decided. It keeps no state of its own: a generator may be closed at any
+yield, and one draft may serve several.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ class NoDraft:
         return -1
         yield ()  # makes this a generator
 
-    def settle(self, base: int, accepted: int, length: int, caches: Caches) -> None:
+    def settle(self, base: int, asked: int, accepted: int, length: int, caches: Caches) -> None:
         pass
 
 
 class UniformDraft(NoDraft):
-    """Proposes from what equal logits give: a useless draft, which must cost speed but never exactness."""
+    """Proposes from what equal logits give: a useless draft, which costs speed but never exactness."""
 
     name = "uniform"
 
@@ -52,9 +53,6 @@ class ModelDraft:
     name = "model"
     role = "draft"
 
-    def __init__(self) -> None:
-        self._runs = 0
-
     def next(
         self, text: list[int], proposals: list[int], ops: Ops, caches: Caches
     ) -> Generator[tuple[Run, ...], tuple[int, ...], int]:
@@ -62,18 +60,17 @@ class ModelDraft:
         if proposals:
             start, tokens = base + len(proposals), proposals[-1:]
         else:
-            self._runs = 0
             start = min(caches.valid(self.role), base)
             tokens = text[start:]
+        if self._context and start + len(tokens) > self._context:
+            return -1
         caches.lower(self.role, start)
         (row,) = yield (Run(self.role, tokens, start, 1),)
-        self._runs += 1
         return ops.distribution(row)
 
-    def settle(self, base: int, accepted: int, length: int, caches: Caches) -> None:
-        """The runs of this round wrote text[base] and all proposals but the last; the accepted ones are now
-        text.
+    def settle(self, base: int, asked: int, accepted: int, length: int, caches: Caches) -> None:
+        """The runs of this round wrote the text to its base and the first `asked` - 1 proposals; the accepted
+        ones among them are now text.
         """
-        if self._runs:
-            caches.decide(self.role, min(base + 1 + min(accepted, self._runs - 1), length))
-            self._runs = 0
+        if asked:
+            caches.decide(self.role, min(base + 1 + min(accepted, asked - 1), length))

@@ -80,7 +80,8 @@ class Round:
     judged     proposals that got a verdict
     accepted   proposals kept
     emitted    tokens emitted
-    empty      1 if masking left a draft row without a token, which ended the drafting
+    empty      1 if the draft had nothing to propose before K was reached: masking left its row without a token, or its
+               context is full
     rows       target rows asked for, padding apart
     """
 
@@ -109,12 +110,12 @@ class Emit:
         self,
         tokens: list[int],
         kinds: list[str],
-        round: Round,
+        counts: Round,
         reason: str,
         judgements: list[Judgement],
     ) -> None:
         self.tokens = tokens
         self.kinds = kinds
-        self.round = round
+        self.round = counts
         self.reason = reason
         self.judgements = judgements

@@ -26,8 +26,7 @@ class Stops:
                shorter
     ends       end-of-sequence tokens
     sequences  token sequences that stop the text
-    strings    told the last tokens, says whether the text they end contains a stop string; pure
-    window     how many of the last tokens `strings` needs to see
+    strings    told the generated tokens and the new ones, says whether their text contains a stop string; pure
     """
 
     def __init__(
@@ -37,8 +36,7 @@ class Stops:
         reason: str = LENGTH,
         ends: Sequence[int] = (),
         sequences: Sequence[Sequence[int]] = (),
-        strings: Callable[[list[int]], bool] | None = None,
-        window: int = 0,
+        strings: Callable[[list[int], list[int]], bool] | None = None,
     ) -> None:
         if limit < 1:
             raise ValueError(f"the limit is {limit} new tokens; it must be at least 1")
@@ -47,8 +45,12 @@ class Stops:
         self._ends = list(ends)
         self._sequences = [list(sequence) for sequence in sequences]
         self._strings = strings
-        longest = max([len(sequence) for sequence in self._sequences], default=0)
-        self._window = max(window, longest, 1)
+        if not all(self._sequences):
+            raise ValueError("a stop sequence has no tokens; it would stop every text before it begins")
+        self._longest = max([len(sequence) for sequence in self._sequences], default=1)
+        for sequence in self._sequences:
+            if not sequence:
+                raise ValueError("a stop sequence has no tokens; give at least one")
 
     def room(self, generated: int) -> int:
         """How many more tokens may be emitted."""
@@ -57,18 +59,18 @@ class Stops:
     def cut(self, generated: list[int], new: list[int]) -> tuple[int, str]:
         """How many of the `new` tokens to keep, and why the text ends after them ("" if it goes on)."""
         for count in range(1, len(new) + 1):
-            recent = (generated[-self._window :] + new[:count])[-self._window :]
-            reason = self._ending(recent, len(generated) + count)
+            reason = self._ending(generated, new[:count])
             if reason:
                 return count, reason
         return len(new), ""
 
-    def _ending(self, recent: list[int], length: int) -> str:
-        if recent[-1] in self._ends:
+    def _ending(self, generated: list[int], new: list[int]) -> str:
+        if new[-1] in self._ends:
             return END
+        recent = generated[-self._longest :] + new
         for sequence in self._sequences:
             if recent[-len(sequence) :] == sequence:
                 return STOP
-        if self._strings is not None and self._strings(recent):
+        if self._strings is not None and self._strings(generated, new):
             return STOP
-        return self._reason if length >= self._limit else ""
+        return self._reason if len(generated) + len(new) >= self._limit else ""
