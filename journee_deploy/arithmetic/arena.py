@@ -36,6 +36,9 @@ class Arena:
         for token, _ in sampling.logit_bias:
             if token >= size:
                 raise SamplingError(f"logit_bias names token {token}; the vocabulary has {size} tokens")
+        for token in prompt:
+            if not 0 <= token < size:
+                raise ValueError(f"the prompt has token {token}; the vocabulary has {size} tokens")
         self.size = size
         self.sampling = sampling
         self.ends = [token for token in ends if token < size]
@@ -79,7 +82,7 @@ class Arena:
             if role != "target":
                 return EMPTY
             raise LogitsError(
-                f"target logits at position {position}: every token is masked; relax logit_bias or min_new_tokens"
+                f"target logits at position {position}: masking leaves no token; relax logit_bias or min_new_tokens"
             )
         return self._keep(vector)
 

@@ -51,9 +51,7 @@ def bad_logit(role: str, position: int, token: int, logit: float) -> str:
 
 
 def no_logit(role: str, position: int) -> str:
-    return (
-        f"{role} logits at position {position}: all are minus infinity; the graph or its weights are broken"
-    )
+    return f"{role} logits at position {position}: all are minus infinity; the graph or its weights are broken"
 
 
 def process(
@@ -62,7 +60,7 @@ def process(
     """Steps 2 and 3: the vocabulary cut or padded to `size`, then bias, repetition, frequency, presence,
     banned ends.
     """
-    x = list(logits[:size]) + [-INFINITY] * (size - len(logits))
+    x = [float(logit) for logit in logits[:size]] + [-INFINITY] * (size - len(logits))
     for token, amount in sampling.logit_bias:
         x[token] = x[token] + amount
     r = sampling.repetition_penalty
@@ -220,7 +218,7 @@ class PlainOps(Arena):
         return [(token, p[token]) for token in order[:count]]
 
     def top_logits(self, row: int, count: int) -> list[tuple[int, float]]:
-        """The `count` largest raw logits of a row within the vocabulary, lowest index first among equals."""
+        """The `count` largest raw logits within the vocabulary, lowest index first among equals."""
         logits = self._rows[row][2][: self.size]
         order = sorted(range(len(logits)), key=lambda token: (-logits[token], token))
         return [(token, logits[token]) for token in order[:count]]

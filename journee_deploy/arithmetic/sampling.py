@@ -41,9 +41,7 @@ class Sampling:
         logit_bias: dict[int, float] | None = None,
         min_new_tokens: int = 0,
     ) -> None:
-        self.temperature = _number(
-            "temperature", temperature, 0.0, None, "0 for greedy, or positive and finite"
-        )
+        self.temperature = _number("temperature", temperature, 0.0, None, "0 for greedy, or positive and finite")
         self.top_k = _whole("top_k", top_k)
         self.top_p = _number("top_p", top_p, 0.0, 1.0, "above 0 and at most 1 (1 is off)")
         if self.top_p == 0.0:

@@ -33,7 +33,7 @@ class Chance:
         self._units = units
 
     def accept(self, p: float, q: float, key: Key) -> tuple[bool, float]:
-        """True with probability min(1, p / q), for a token that was drawn with q > 0; and the coin, below q."""
+        """True with probability min(1, p / q), for a token drawn with q > 0; and the coin, below q."""
         coin = self._draws.below(self._whole(q), key)
         return coin < self._whole(p), coin / self._units
 

@@ -2,10 +2,9 @@
 
 Portable Python.
 
-`next` is a sub-generator: it may yield runs before it answers. It sees the decided text and the proposals so
-far, never the target's rows. EMPTY (-1) ends the drafting of this round. `settle` tells it after each round
-how often it was asked and what was decided. It keeps no state of its own: a generator may be closed at any
-yield, and one draft may serve several.
+`next` is a sub-generator: it may yield runs before it answers, and tells `caches` what they write. It sees the
+decided text and the proposals so far, never the target's rows. EMPTY (-1) ends the drafting of this round. A
+draft keeps no state between calls: a generator may be closed at any yield, and one draft may serve several.
 """
 
 from __future__ import annotations
@@ -25,20 +24,23 @@ class NoDraft:
 
     name = "none"
 
+    def room(self, length: int) -> int | None:
+        return 0
+
     def next(
         self, text: list[int], proposals: list[int], ops: Ops, caches: Caches
     ) -> Generator[tuple[Run, ...], tuple[int, ...], int]:
         return -1
         yield ()  # makes this a generator
 
-    def settle(self, base: int, asked: int, accepted: int, length: int, caches: Caches) -> None:
-        pass
-
 
 class UniformDraft(NoDraft):
     """Proposes from what equal logits give: a useless draft, which costs speed but never exactness."""
 
     name = "uniform"
+
+    def room(self, length: int) -> int | None:
+        return None
 
     def next(
         self, text: list[int], proposals: list[int], ops: Ops, caches: Caches
@@ -48,10 +50,19 @@ class UniformDraft(NoDraft):
 
 
 class ModelDraft:
-    """Proposes from a model run ahead, one token at a time, with a cache of its own under the role "draft"."""
+    """Proposes from a model run ahead, one token at a time, with a cache of its own under the role "draft".
+
+    context    how many tokens the model can hold; 0 for no bound
+    """
 
     name = "model"
     role = "draft"
+
+    def __init__(self, context: int = 0) -> None:
+        self._context = context
+
+    def room(self, length: int) -> int | None:
+        return max(self._context + 1 - length, 0) if self._context else None
 
     def next(
         self, text: list[int], proposals: list[int], ops: Ops, caches: Caches
@@ -62,15 +73,7 @@ class ModelDraft:
         else:
             start = min(caches.valid(self.role), base)
             tokens = text[start:]
-        if self._context and start + len(tokens) > self._context:
-            return -1
         caches.lower(self.role, start)
         (row,) = yield (Run(self.role, tokens, start, 1),)
+        caches.wrote(self.role, start + len(tokens))
         return ops.distribution(row)
-
-    def settle(self, base: int, asked: int, accepted: int, length: int, caches: Caches) -> None:
-        """The runs of this round wrote the text to its base and the first `asked` - 1 proposals; the accepted
-        ones among them are now text.
-        """
-        if asked:
-            caches.decide(self.role, min(base + 1 + min(accepted, asked - 1), length))

@@ -63,6 +63,8 @@ class Philox:
             raise ValueError(f"below() needs a bound of at least 1, got {n}")
         width = bits(n - 1)
         purpose, position, round_ = key
+        if (purpose | position | round_) >> 32:
+            raise ValueError(f"the draw {key} does not fit a counter: purpose, position and round are below 2^32")
         words: list[int] = []
         attempt = 0
         while True:

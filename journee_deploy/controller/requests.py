@@ -80,8 +80,7 @@ class Round:
     judged     proposals that got a verdict
     accepted   proposals kept
     emitted    tokens emitted
-    empty      1 if the draft had nothing to propose before K was reached: masking left its row without a token, or its
-               context is full
+    empty      1 if the draft had nothing to propose before K was reached
     rows       target rows asked for, padding apart
     """
 

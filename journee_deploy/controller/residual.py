@@ -33,9 +33,7 @@ class Residual:
         self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
     ) -> tuple[int, bool, float | None]:
         """The token at this position, whether it is the proposal kept, and the coin that decided."""
-        kept, coin = chance.accept(
-            ops.weight(p, proposal), ops.weight(q, proposal), (JUDGE, position, number)
-        )
+        kept, coin = chance.accept(ops.weight(p, proposal), ops.weight(q, proposal), (JUDGE, position, number))
         if kept:
             return proposal, True, coin
         token, _ = chance.pick(ops.residual(p, q), (RECOVER, position, number))

@@ -70,14 +70,17 @@ def _rounds(
             number = len(history)
             base = len(text) - 1
             ops.clear()
-            length = min(pace.next_length(history), stops.room(len(generated)) - 1)
-            drafting = _Drafting(length)
+            caches.begin()
+            drafting = _Drafting(
+                _length(pace, history, stops.room(len(generated)) - 1, draft.room(len(text)))
+            )
             yield from drafting.run(text, number, ops, chance, rule, draft, pace, history, caches)
             ops.truncate(len(text))
             start = min(caches.valid(TARGET), base)
             caches.lower(TARGET, start)
             tokens = text[start:] + drafting.proposals
             (first,) = yield (Run(TARGET, tokens, start, len(drafting.proposals) + 1),)
+            caches.wrote(TARGET, start + len(tokens))
             judging = _Judging(first, len(text), number, trace)
             judging.run(drafting, ops, chance, rule)
             kept, reason = stops.cut(generated, judging.tokens)
@@ -85,8 +88,7 @@ def _rounds(
             del judging.tokens[kept:], judging.kinds[kept:], judging.judgements[kept:]
             text += judging.tokens
             generated += judging.tokens
-            caches.decide(TARGET, min(base + 1 + judging.accepted, len(text)))
-            draft.settle(base, judging.accepted, len(text), caches)
+            caches.decide(min(base + 1 + judging.accepted, len(text)))
             ops.truncate(len(text))
             yield Emit(
                 judging.tokens,
@@ -98,6 +100,14 @@ def _rounds(
     finally:
         ops.truncate(len(text))
         ops.clear()
+
+
+def _length(pace: Pace, history: list[tuple[int, int]], left: int, able: int | None) -> int:
+    """K as the pace wants it, at most what is left beside the round's own token and what the draft can do."""
+    wanted = pace.next_length(history)
+    if wanted < 0:
+        raise ValueError(f"the pace asks for {wanted} proposals in round {len(history)}; K is at least 0")
+    return min(wanted, left if able is None else min(left, able))
 
 
 class _Drafting:

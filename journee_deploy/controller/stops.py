@@ -48,9 +48,6 @@ class Stops:
         if not all(self._sequences):
             raise ValueError("a stop sequence has no tokens; it would stop every text before it begins")
         self._longest = max([len(sequence) for sequence in self._sequences], default=1)
-        for sequence in self._sequences:
-            if not sequence:
-                raise ValueError("a stop sequence has no tokens; give at least one")
 
     def room(self, generated: int) -> int:
         """How many more tokens may be emitted."""
