@@ -11,7 +11,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from journee_deploy.controller.chance import Key
 
@@ -39,6 +39,26 @@ def bits(n: int) -> int:
     return count
 
 
+def uniform(n: int, words: Iterator[int], size: int = 32) -> int:
+    """A whole number v with 0 <= v < n, each as likely, from independent uniform words of `size` bits.
+
+    The top bits of as many words as n - 1 needs, the first word high; drawn again from the words that follow
+    while not below n. n = 1 takes no word.
+    """
+    if n < 1:
+        raise ValueError(f"a draw needs a bound of at least 1, got {n}")
+    width = bits(n - 1)
+    while True:
+        value = 0
+        have = 0
+        while have < width:
+            value = value << size | next(words)
+            have += size
+        value >>= have - width
+        if value < n:
+            return value
+
+
 class Philox:
     """Whole numbers below n, uniformly, each by its key (purpose, position, round).
 
@@ -54,28 +74,15 @@ class Philox:
         self._key = philox((sample, 0, 0, WORD), (seed & WORD, seed >> 32))[:2]
 
     def below(self, n: int, key: Key) -> int:
-        """A uniform whole number v with 0 <= v < n.
+        """A uniform whole number v with 0 <= v < n: a function of seed, sample and key."""
+        return uniform(n, self.words(key))
 
-        The top bits of as many words as n - 1 needs, high word first; drawn again from the words that follow
-        while not below n. n = 1 needs no word.
-        """
-        if n < 1:
-            raise ValueError(f"below() needs a bound of at least 1, got {n}")
-        width = bits(n - 1)
+    def words(self, key: Key) -> Generator[int, None, None]:
+        """The endless 32-bit words of a key, four a block; the block's number is the counter's first word."""
         purpose, position, round_ = key
         if (purpose | position | round_) >> 32:
             raise ValueError(f"the draw {key} does not fit a counter: purpose, position and round are below 2^32")
-        words: list[int] = []
-        attempt = 0
+        block = 0
         while True:
-            value = 0
-            have = 0
-            while have < width:
-                if not words:
-                    words = list(philox((attempt, position, round_, purpose), self._key))
-                    attempt += 1
-                value = value << 32 | words.pop(0)
-                have += 32
-            value >>= have - width
-            if value < n:
-                return value
+            yield from philox((block, position, round_, purpose), self._key)
+            block += 1

@@ -71,9 +71,7 @@ def _rounds(
             base = len(text) - 1
             ops.clear()
             caches.begin()
-            drafting = _Drafting(
-                _length(pace, history, stops.room(len(generated)) - 1, draft.room(len(text)))
-            )
+            drafting = _Drafting(_length(pace, history, stops.room(len(generated)) - 1, draft.room(len(text))))
             yield from drafting.run(text, number, ops, chance, rule, draft, pace, history, caches)
             ops.truncate(len(text))
             start = min(caches.valid(TARGET), base)
