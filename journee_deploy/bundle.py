@@ -148,9 +148,7 @@ def role_of(folder: str | Path, verify: bool = True, variant: str | None = None)
     folder = Path(folder)
     place = folder.resolve()
     if not (place.parent / MANIFEST).is_file():
-        raise BundleError(
-            f"{folder}: no role's folder: no {MANIFEST} beside it; give BUNDLE/target or BUNDLE/draft"
-        )
+        raise BundleError(f"{folder}: no role's folder: no {MANIFEST} beside it; give BUNDLE/target or BUNDLE/draft")
     return open_bundle(place.parent, verify).role(place.name, variant)
 
 
@@ -225,6 +223,4 @@ def _check_inside(root: Path, name: str) -> None:
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, or a name no file can have
         raise BundleError(f"{root / name}: cannot be resolved: {error}") from None
     if leaves:
-        raise BundleError(
-            f"{root / name}: leaves the bundle's folder; its files must be in it, links included"
-        )
+        raise BundleError(f"{root / name}: leaves the bundle's folder; its files must be in it, links included")

@@ -1,11 +1,12 @@
 """Every branch of a program that draws, with exact weights: the law of what the shipped code emits, as fractions.
 
-`BranchingChance` stands in for `controller.Chance`. Each key is *one* uniform real number in [0, 1), refined as questions are
-asked of it; a program that draws a key twice is refused, or (strict=False) gets the correlated answers that the same number
-really gives, so that the bias shows in the law. A chance that branched afresh at every call would certify biased code.
+`BranchingChance` stands in for `controller.Chance`. Each key is *one* uniform real number in [0, 1), refined as
+questions are asked of it; a program that draws a key twice is refused, or (strict=False) gets the correlated answers
+that the same number really gives, so that the bias shows in the law. A chance that branched afresh at every call would
+certify biased code.
 
-`law` runs a program over and over, taking another branch each time, until all are taken. The weights of the branches are
-fractions and add up to 1; two laws are equal or they are not. No statistics.
+`law` runs a program over and over, taking another branch each time, until all are taken. The weights of the branches
+are fractions and add up to 1; two laws are equal or they are not. No statistics.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
-class DrawnTwice(RuntimeError):
+class DrawnTwiceError(RuntimeError):
     """A program asked for the same draw twice, which biases what it emits."""
 
 
 class Branches:
-    """The choices of one run: follows a script of earlier choices, then takes the first branch with weight everywhere."""
+    """The choices of one run: follows a script of earlier choices, then takes the first branch with weight
+    everywhere.
+    """
 
     def __init__(self, script: list[int], strict: bool = True) -> None:
         self._script = script
@@ -40,7 +43,7 @@ class Branches:
     def choose(self, key: Key, weights: list[Fraction]) -> int:
         """Where the key's uniform number falls among cells of these widths, which add up to 1."""
         if self._strict and key in self._intervals:
-            raise DrawnTwice(f"the draw (purpose, position, round) = {key} was used twice")
+            raise DrawnTwiceError(f"the draw (purpose, position, round) = {key} was used twice")
         low, high = self._intervals.get(key, (ZERO, ONE))
         cells: list[tuple[Fraction, Fraction]] = []
         reached = ZERO

@@ -1,12 +1,13 @@
 """The theorem before any model: the shipped controller over toys, every branch, compared with the target's law.
 
-`exactness_error()` is the largest distance, over a named set of toys, between the law of the sequences that the controller
-emits and the law of sampling the target token by token. It is 0, exactly, or the controller is wrong. It speaks of the
-controller, its rule, its bookkeeping of caches and history and its stops; of the graphs it says nothing: that is what the
-row rule, parity and `journee verify` are for.
+`exactness_error()` is the largest distance, over a named set of toys, between the law of the sequences that the
+controller emits and the law of sampling the target token by token. It is 0, exactly, or the controller is wrong. It
+speaks of the controller, its rule, its bookkeeping of caches and history and its stops; of the graphs it says nothing:
+that is what the row rule, parity and `journee verify` are for.
 
-A toy is a pair of tables over a vocabulary of 2 to 4 tokens, whose probabilities are whole multiples of 1/16 (or logits,
-where options act on them), and a host with real caches: a run that leans on a stale or padded cache gets a wrong row.
+A toy is a pair of tables over a vocabulary of 2 to 4 tokens, whose probabilities are whole multiples of 1/16 (or
+logits, where options act on them), and a host with real caches: a run that leans on a stale or padded cache gets a
+wrong row.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from journee_deploy.controller import (
     UniformDraft,
     speculate,
 )
-from journee_deploy.enumeration import ONE, BranchingChance, Branches, distance, law, probabilities
+from journee_deploy.enumeration import ONE, Branches, BranchingChance, distance, law, probabilities
 from journee_deploy.protocols import Draft, Pace, Rule
 
 Prefix = tuple[int, ...]
@@ -189,7 +190,7 @@ def table(size: int, seed: int, salt: str, see: int = 8, parts: int = PARTS) -> 
 
     def row(prefix: Prefix, ran: Prefix) -> list[float]:
         generator = random.Random(f"{salt} {size} {seed} {prefix[-see:]}")
-        favoured = list(range(size)) + [generator.randrange(size)]
+        favoured = [*range(size), generator.randrange(size)]
         if generator.random() < 0.25:  # some rows have a token of probability 0
             favoured = [token for token in favoured if token != favoured[-1]]
         units = [0] * size
@@ -298,9 +299,7 @@ def toys() -> list[Toy]:
                 min_new_tokens=1,
             ),
         ),
-        Toy(
-            "greedy", 3, logits(3, 17, "p"), draft_table=logits(3, 18, "q"), sampling=Sampling(temperature=0)
-        ),
+        Toy("greedy", 3, logits(3, 17, "p"), draft_table=logits(3, 18, "q"), sampling=Sampling(temperature=0)),
     ]
 
 

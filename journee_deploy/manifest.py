@@ -41,9 +41,7 @@ def _not_negative(value: int) -> str | None:
 
 
 def _sha256(value: str) -> str | None:
-    return (
-        None if re.fullmatch("[0-9a-f]{64}", value) else "expected a sha256, 64 lower-case hexadecimal digits"
-    )
+    return None if re.fullmatch("[0-9a-f]{64}", value) else "expected a sha256, 64 lower-case hexadecimal digits"
 
 
 def _some(value: str | tuple[object, ...]) -> str | None:
@@ -247,9 +245,7 @@ def _check_role(manifest: Manifest, name: str, role: RoleRecord) -> None:
     if manifest.files[role.tokenizer].sha256 != role.vocabulary_hash:
         raise JsonError(f"roles.{name}.vocabulary_hash: expected the sha256 of {role.tokenizer}")
     if wrong := [token for token in role.end_of_sequence if token >= role.vocabulary_size]:
-        raise JsonError(
-            f"roles.{name}.end_of_sequence: {wrong[0]} is beyond the {role.vocabulary_size} tokens"
-        )
+        raise JsonError(f"roles.{name}.end_of_sequence: {wrong[0]} is beyond the {role.vocabulary_size} tokens")
     ids = [graph.id for graph in role.graphs]
     if len(set(ids)) < len(ids):
         raise JsonError(f"roles.{name}.graphs: ids must differ, found {', '.join(ids)}")

@@ -21,9 +21,7 @@ def processor_name(facts: Path = CPU_FACTS) -> str:
         text = facts.read_text("utf-8", errors="replace")
     except OSError:
         return named
-    lines = re.findall(
-        r"^(?:vendor_id|model name|cpu family|model|stepping|flags|Features|CPU \w+)\s*:.*$", text, re.M
-    )
+    lines = re.findall(r"^(?:vendor_id|model name|cpu family|model|stepping|flags|Features|CPU \w+)\s*:.*$", text, re.M)
     digest = hashlib.sha256("\n".join(sorted(set(lines))).encode()).hexdigest()
     return f"{named} {digest[:16]}"
 

@@ -28,8 +28,8 @@ LARGEST = 17
 """Rows of the largest step of a split: K + 1 for K = 16."""
 SPLIT = 153
 """Rows that a split covers at most: each count of 1 to 17 once."""
-PREFILLS = (0, 40)
-"""Lengths of the real prefills; one more ends just past a chunk."""
+PREFILLS = (0, 0, 0, 40, 40)
+"""Lengths of the real prefills before a split each; one more ends just past a chunk."""
 INVENTED = {240: 40, 496: 80, 1008: 40, 2000: 40}
 """Lengths of the invented caches, and rows run after them. They are multiples of 16, so that aligned blocks
 start where they end, and most are such that the rows cross a power of two.
@@ -114,7 +114,8 @@ class Trial(Generic[Cache]):
             at = end if end == stop or self.chance.random() < 0.7 else max(first, end - self.chance.randint(1, 5))
 
     def _counts(self) -> Iterator[int]:
-        """Each count of 1 to 17 once and three more ones, in random order, again and again."""
+        """One row first, then each count of 1 to 17 once and three more ones, in random order, again and again."""
+        yield 1
         while True:
             counts = [*range(1, LARGEST + 1), 1, 1, 1]
             self.chance.shuffle(counts)

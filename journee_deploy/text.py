@@ -1,7 +1,7 @@
 """Text in, tokens in; tokens out, text out, by the `tokenizers` library.
 
-`Codec` encodes prompts and decodes texts. `Pieces` decodes a stream of tokens into pieces that never split a character and
-never leak part of a stop: what could still turn out to belong to one is held back.
+`Codec` encodes prompts and decodes texts. `Pieces` decodes a stream of tokens into pieces that never split a character
+and never leak part of a stop: what could still turn out to belong to one is held back.
 
 Rules: special-token text in a prompt is plain text unless asked for; an end-of-sequence token, or the tokens of a stop
 sequence, are in the tokens and not in the text; the text ends where a stop string begins.
@@ -28,9 +28,7 @@ class Codec:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self.size = tokenizer.get_vocab_size(with_added_tokens=True)
-        self._special = {
-            token for token, added in tokenizer.get_added_tokens_decoder().items() if added.special
-        }
+        self._special = {token for token, added in tokenizer.get_added_tokens_decoder().items() if added.special}
 
     @classmethod
     def from_file(cls, path: Path) -> Codec:
@@ -44,7 +42,7 @@ class Codec:
         """From the text of a tokenizer.json; `name` is what messages call it."""
         try:
             return cls(Tokenizer.from_str(content))
-        except Exception as error:  # noqa: BLE001  # the library raises bare Exception
+        except Exception as error:  # the library raises nothing narrower
             raise TextError(f"{name} is not a tokenizer.json: {error}; export the bundle again") from error
 
     def encode(self, text: str, special: bool = False) -> list[int]:
@@ -80,8 +78,8 @@ class Codec:
 class StopStrings:
     """Whether the text of some tokens contains a stop string: a pure function of the tokens, for the controller's cut.
 
-    It is asked after every token, so a stop string that is there now ends in the last token's text; every token with text
-    has at least a byte of it, so the last tokens, one more than the longest stop has bytes, tell.
+    It is asked after every token, so a stop string that is there now ends in the last token's text; every token with
+    text has at least a byte of it, so the last tokens, one more than the longest stop has bytes, tell.
     """
 
     def __init__(self, codec: Codec, strings: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """The theorem before any model: the shipped controller's law equals the target's, as equality of fractions.
 
-Every branch of `speculate` is taken over toy models (journee_deploy.exactness): no tolerance, no statistic. The controls at
-the end break one thing at a time and must show a distance above 0, so a zero here means something.
+Every branch of `speculate` is taken over toy models (journee_deploy.exactness): no tolerance, no statistic. The
+controls at the end break one thing at a time and must show a distance above 0, so a zero here means something.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.controller import ConstantPace, NoDraft, Residual, UniformDraft
 from journee_deploy.controller.chance import JUDGE, PROPOSE, RECOVER
-from journee_deploy.enumeration import Branches, DrawnTwice, distance, law
+from journee_deploy.enumeration import Branches, DrawnTwiceError, distance, law
 from journee_deploy.exactness import (
     LookingPace,
     Toy,
@@ -69,9 +69,7 @@ def test_every_kind_of_draft(length: int) -> None:
     assert_exact(Toy("one-hot", 3, target, draft_table=one_hot_table(3, length), pace=pace))
     assert_exact(Toy("uniform", 3, target, draft=UniformDraft, pace=pace, limit=3))
     assert_exact(Toy("fewer tokens", 3, target, draft_table=table(2, 41, "q"), pace=pace, limit=3))
-    assert_exact(
-        Toy("remembering", 2, table(2, 42, "p"), draft_table=remembering(2, length), pace=pace, limit=5)
-    )
+    assert_exact(Toy("remembering", 2, table(2, 42, "p"), draft_table=remembering(2, length), pace=pace, limit=5))
 
 
 def test_no_draft_and_length_zero_are_plain_decoding() -> None:
@@ -99,9 +97,7 @@ def test_a_length_that_looks_at_proposals(most: int) -> None:
 @pytest.mark.parametrize("length", [1, 2, 4])
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])
 def test_ends_stops_and_limits_inside_a_run(limit: int, length: int) -> None:
-    base = Toy(
-        "ends", 3, table(3, 70, "p"), draft_table=table(3, 71, "q"), pace=ConstantPace(length), limit=limit
-    )
+    base = Toy("ends", 3, table(3, 70, "p"), draft_table=table(3, 71, "q"), pace=ConstantPace(length), limit=limit)
     assert_exact(replace(base, ends=(2,)))
     assert_exact(replace(base, ends=(0, 2)))
     assert_exact(replace(base, sequences=((1, 1), (0, 2, 0))))
@@ -158,12 +154,8 @@ class Resampling(Residual):
     def judge(
         self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
     ) -> tuple[int, bool, float | None]:
-        kept, coin = chance.accept(
-            ops.weight(p, proposal), ops.weight(q, proposal), (JUDGE, position, number)
-        )
-        return (
-            (proposal, True, coin) if kept else (chance.pick(p, (RECOVER, position, number))[0], False, coin)
-        )
+        kept, coin = chance.accept(ops.weight(p, proposal), ops.weight(q, proposal), (JUDGE, position, number))
+        return (proposal, True, coin) if kept else (chance.pick(p, (RECOVER, position, number))[0], False, coin)
 
 
 class Forgetful(Residual):
@@ -195,7 +187,7 @@ def test_a_biased_rule_is_seen(rule: type[Residual]) -> None:
 
 def test_a_draw_used_twice_is_refused_and_its_bias_shows() -> None:
     toy = Toy("twice", 2, table(2, 21, "p"), draft_table=remembering(2, 12), pace=ConstantPace(3), limit=5)
-    with pytest.raises(DrawnTwice, match="used twice"):
+    with pytest.raises(DrawnTwiceError, match="used twice"):
         emitted_law(toy, Forgetful)
     emitted, _ = emitted_law(toy, Forgetful, strict=False)
     assert sum(emitted.values()) == 1
@@ -226,5 +218,5 @@ def test_the_enumerator_refines_one_number_a_key() -> None:
         (1, 2): Fraction(1, 4),
         (1, 3): Fraction(1, 4),
     }
-    with pytest.raises(DrawnTwice):
+    with pytest.raises(DrawnTwiceError):
         law(program)

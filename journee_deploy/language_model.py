@@ -1,0 +1,204 @@
+"""`LanguageModel`: a target, perhaps a draft, and a tokenizer, ready to generate.
+
+    lm = journee_deploy.load("artifacts/tiny")
+    print(lm.generate("The proof obligation is", max_new_tokens=64, seed=42).text)
+
+It puts together what the other modules do: options (request), tokens (text), distributions (arithmetic), decisions
+(controller), runs (engine), counts (report).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Literal, Unpack
+
+from journee_deploy.arithmetic.vectors import VectorOps, check_denormals
+from journee_deploy.controller import (
+    Chance,
+    ConstantPace,
+    Emit,
+    ModelDraft,
+    NoDraft,
+    Philox,
+    Residual,
+    Stops,
+    UniformDraft,
+    speculate,
+)
+from journee_deploy.controller.stops import CONTEXT, LENGTH
+from journee_deploy.engine import Engine, Meter
+from journee_deploy.protocols import Draft
+from journee_deploy.report import Generation, Report
+from journee_deploy.request import Options, Request, RequestError
+from journee_deploy.runtime import Model
+from journee_deploy.text import Codec, Piece, Pieces, StopStrings
+
+DraftKind = Literal["model", "uniform", "none"]
+
+
+class LanguageModel:
+    """Generates text with exactly the target's distribution, drafting ahead where there is a draft.
+
+    name    what messages call it
+    models  "target", and "draft" where a model drafts
+    draft   who proposes: the draft model, equal chances (useless, for tests), or nobody
+    ends    end-of-sequence tokens
+    """
+
+    def __init__(
+        self, name: str, target: Model, codec: Codec, *, draft: Model | DraftKind = "none", ends: Sequence[int] = ()
+    ) -> None:
+        self.name = name
+        self.codec = codec
+        self.target = target
+        self.ends = tuple(ends)
+        models = {"target": target}
+        if not isinstance(draft, str):
+            models["draft"] = draft
+        self.draft: DraftKind = draft if isinstance(draft, str) else "model"
+        self.engine = Engine(models)
+        if target.vocabulary_size < codec.size:
+            raise RequestError(
+                f"{target.name} gives {target.vocabulary_size} logits a row and its tokenizer has {codec.size} tokens; "
+                "export the model again with its own tokenizer"
+            )
+        codec.check(self.ends)
+
+    def generate(self, prompt: str | Sequence[int], **options: Unpack[Options]) -> Generation:
+        """The whole text after `prompt`, with its tokens, their kinds and the report. Options:
+        journee_deploy.Request.
+        """
+        stream = self.stream(prompt, **options)
+        for _ in stream:
+            pass
+        return stream.generation()
+
+    def stream(self, prompt: str | Sequence[int], **options: Unpack[Options]) -> Stream:
+        """The text after `prompt` in pieces as they become final, none of which splits a character.
+
+        Refusals come here, before anything runs. Stop early by `close()` or by leaving a `with` block; a text cut by
+        its reader has not the target's law.
+        """
+        return Stream(self, prompt, Request(**options))
+
+    def drafting(self, request: Request) -> Draft:
+        """Who proposes in a generation."""
+        if not request.draft or self.draft == "none":
+            return NoDraft()
+        if self.draft == "uniform":
+            return UniformDraft()
+        return ModelDraft(self.engine.models["draft"].context_length)
+
+    def close(self) -> None:
+        """Free the models."""
+        self.engine.close()
+
+    def __enter__(self) -> LanguageModel:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Stream(Iterator[Piece]):
+    """One generation under way: iterate for pieces of text; `generation()` is what there is so far, or in all."""
+
+    def __init__(self, lm: LanguageModel, prompt: str | Sequence[int], request: Request) -> None:
+        check_denormals()
+        tokens = _tokens(lm, prompt, request.special)
+        limit = min(request.max_new_tokens, lm.target.context_length - len(tokens))
+        strings = StopStrings(lm.codec, request.stop_strings())
+        sequences = request.stop_sequences()
+        for sequence in sequences:
+            lm.codec.check(sequence)
+        draft = lm.drafting(request)
+        seed = secrets.randbits(64) if request.seed is None else request.seed
+        ops = VectorOps(tokens, lm.codec.size, request.sampling(), lm.ends)
+        controller = speculate(
+            tokens,
+            ops=ops,
+            chance=Chance(ops, Philox(seed, request.sample)),
+            rule=Residual(),
+            draft=draft,
+            pace=ConstantPace(request.speculation_length),
+            stops=Stops(
+                limit,
+                reason=LENGTH if limit == request.max_new_tokens else CONTEXT,
+                ends=lm.ends,
+                sequences=sequences,
+                strings=strings if strings.strings else None,
+            ),
+            trace=request.trace,
+        )
+        rule = lm.target.row_rule
+        self._report = Report(
+            rule=request.rule,
+            draft=draft.name,
+            seed=seed,
+            sample=request.sample,
+            prompt_tokens=len(tokens),
+            row_rule=None if rule is None else str(rule),
+            row_rule_note=lm.target.row_rule_note,
+            meter=Meter(),
+        )
+        self._tokens: list[int] = []
+        self._kinds: list[str] = []
+        self._text: list[Piece] = []
+        self._ready: list[Piece] = []
+        self._pieces = Pieces(lm.codec, strings.strings, sequences)
+        self._emits = lm.engine.drive(controller, ops, self._report.meter)
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Piece:
+        while not self._ready:
+            self._take(next(self._emits))
+        piece = self._ready.pop(0)
+        self._text.append(piece)
+        return piece
+
+    def _take(self, emit: Emit) -> None:
+        self._tokens += emit.tokens
+        self._kinds += emit.kinds
+        self._report.rounds.append(emit.round)
+        self._report.judgements += emit.judgements
+        self._report.reason = emit.reason
+        self._ready += self._pieces.feed(emit.tokens, emit.kinds, emit.reason)
+
+    def generation(self) -> Generation:
+        """What was generated so far; the text holds the pieces that were read."""
+        return Generation("".join(self._text), tuple(self._tokens), tuple(self._kinds), self._report)
+
+    def close(self) -> None:
+        """End the generation early and give its caches back."""
+        self._emits.close()  # type: ignore[attr-defined]  # a generator
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _tokens(lm: LanguageModel, prompt: str | Sequence[int], special: bool) -> list[int]:
+    """The prompt's tokens, refused where there are none or too many."""
+    if isinstance(prompt, str):
+        tokens = lm.codec.encode(prompt, special)
+    else:
+        tokens = list(prompt)
+        lm.codec.check(tokens)
+    if not tokens:
+        raise RequestError("the prompt is empty; give at least one character or token")
+    if len(tokens) >= lm.target.context_length:
+        raise RequestError(
+            f"the prompt has {len(tokens)} tokens and {lm.target.name} has a context of {lm.target.context_length}; "
+            f"shorten it to at most {lm.target.context_length - 1}"
+        )
+    return tokens
