@@ -121,6 +121,7 @@ class FoundRule:
 
     rows: Count
     multiple: Count
+    fixed: bool
     where: str
 
 

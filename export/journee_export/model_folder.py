@@ -1,0 +1,81 @@
+"""The files beside a role's graph, named and filled as optimum and transformers.js expect.
+
+`config.json` uses transformers' names (`hidden_size`, `num_hidden_layers`, ...), with the model type
+"journee".
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from journee.config import ModelConfig
+from journee_deploy.typed_json import Json
+from journee_export.source import RoleSource
+
+MODEL_TYPE = "journee"
+
+
+def write_model_folder(folder: Path, source: RoleSource) -> None:
+    """Write config, generation config and the tokenizer's two files into `folder`, in UTF-8 with plain
+    newlines.
+    """
+    token, token_id = source.end_of_text
+    config = source.decoder.config
+    _write(folder / "config.json", model_config(config, token_id))
+    _write(folder / "generation_config.json", {"bos_token_id": token_id, "eos_token_id": token_id})
+    _write(folder / "tokenizer_config.json", tokenizer_config(config, token))
+    (folder / "tokenizer.json").write_bytes(source.tokenizer.encode())
+
+
+def model_config(config: ModelConfig, end_of_text: int) -> dict[str, Json]:
+    """config.json."""
+    return {
+        "architectures": ["JourneeForCausalLM"],
+        "model_type": MODEL_TYPE,
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.dim,
+        "intermediate_size": config.ffn_dim,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_dim,
+        "hidden_act": "silu",
+        "max_position_embeddings": config.context_length,
+        "rope_theta": config.rope_theta,
+        "rms_norm_eps": config.norm_eps,
+        "tie_word_embeddings": False,
+        "use_cache": True,
+        "bos_token_id": end_of_text,
+        "eos_token_id": end_of_text,
+        "torch_dtype": "float32",
+        "transformers.js_config": {"dtype": "fp32", "use_external_data_format": {"model.onnx": 1}},
+        **_mixture(config),
+    }
+
+
+def tokenizer_config(config: ModelConfig, end_of_text: str) -> dict[str, Json]:
+    """tokenizer_config.json."""
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": config.context_length,
+        "bos_token": end_of_text,
+        "eos_token": end_of_text,
+        "unk_token": end_of_text,
+        "clean_up_tokenization_spaces": False,
+    }
+
+
+def _mixture(config: ModelConfig) -> dict[str, Json]:
+    if config.moe is None:
+        return {}
+    return {
+        "num_local_experts": config.moe.experts,
+        "num_experts_per_tok": config.moe.active,
+        "moe_intermediate_size": config.moe.expert_dim,
+        "moe_layer": config.moe.layer,
+    }
+
+
+def _write(path: Path, content: dict[str, Json]) -> None:
+    path.write_bytes((json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())

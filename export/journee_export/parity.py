@@ -1,0 +1,156 @@
+"""Parity with PyTorch: the graph, run as a runtime runs it, against each sequence alone and whole in plain
+PyTorch.
+
+The table `CASES` says what is run; one runner serves them all. The reference has no cache, no padding and no
+exported operator, so that parity speaks of cache, mask, positions, routing and head at once. Padding is
+filled with random tokens and random keys. The measure is the largest absolute difference over the logits
+asked for and the new keys and values, of the rows that are not padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from journee.model import Decoder
+from journee_deploy.manifest import Parity
+from journee_export.errors import ExportError
+from journee_export.trace import input_names, output_names
+
+Array = NDArray[np.generic]
+Floats = NDArray[np.float32]
+Graph = Callable[[Mapping[str, Array]], dict[str, Array]]
+
+TOLERANCE = 1e-4
+"""Largest difference allowed in float32, where logits reach about 20."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of the graph, a batch of `len(rows)` sequences.
+
+    `past` and `rows` are tokens a sequence; shorter ones are padded to the longest, the past and the rows at
+    their ends. `kept` is fed as `num_logits_to_keep`, None leaves it out. `at_end` puts the last row at the
+    context's end.
+    """
+
+    name: str
+    past: tuple[int, ...]
+    rows: tuple[int, ...]
+    kept: int | None = None
+    at_end: bool = False
+    tolerance: float = TOLERANCE
+
+
+CASES = (
+    Case("prefill", past=(0,), rows=(17,)),
+    Case("prefill of one token", past=(0,), rows=(1,)),
+    Case("one step", past=(16,), rows=(1,)),
+    Case("K+1 rows with a past", past=(16,), rows=(9,)),
+    Case("batch of 2", past=(11, 11), rows=(5, 5)),
+    Case("batch of 2, ragged rows", past=(12, 12), rows=(6, 3)),
+    Case("batch of 2, ragged past", past=(13, 4), rows=(4, 4)),
+    Case("batch of 3, ragged past and rows", past=(9, 0, 5), rows=(2, 7, 1)),
+    Case("last row of a prefill", past=(0,), rows=(17,), kept=1),
+    Case("last 3 of 8 rows", past=(6,), rows=(8,), kept=3),
+    Case("all rows by 0", past=(6,), rows=(8,), kept=0),
+    Case("end of the context", past=(20,), rows=(4,), at_end=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence_:  # noqa: N801
+    """One sequence of a case: token ids, positions, and what PyTorch says: logits, and keys and values a
+    layer.
+    """
+
+    tokens: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    logits: Floats
+    cache: list[tuple[Floats, Floats]]
+
+
+def measure(decoder: Decoder, graph: Graph, cases: Sequence[Case] = CASES) -> tuple[Parity, ...]:
+    """The difference of every case, beside what it may be."""
+    return tuple(Parity(case.name, _difference(decoder, graph, case), case.tolerance) for case in cases)
+
+
+def require(parity: Sequence[Parity]) -> None:
+    """ExportError unless every case is within its tolerance (a difference that is no number isn't)."""
+    failed = [found for found in parity if not found.difference <= found.tolerance]
+    if failed:
+        table = "; ".join(f"{found.case}: {found.difference:.3g} (allowed {found.tolerance:.3g})" for found in failed)
+        raise ExportError(
+            f"the graph does not compute what the PyTorch model computes, so nothing was written. {table}. "
+            "Check that torch, onnx, onnxscript and onnxruntime are the versions in constraints.txt"
+        )
+
+
+def _difference(decoder: Decoder, graph: Graph, case: Case) -> float:
+    chance = np.random.default_rng(0)
+    sequences = [
+        _reference(decoder, chance, past + rows, case.at_end) for past, rows in zip(case.past, case.rows, strict=True)
+    ]
+    outputs = graph(_feeds(decoder, chance, case, sequences))
+    return max(_differences(decoder, case, sequences, outputs))
+
+
+def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_end: bool) -> Sequence_:
+    first = decoder.config.context_length - length if at_end else 0
+    tokens = chance.integers(0, decoder.config.vocab_size, length)
+    positions = np.arange(first, first + length)
+    ids = torch.from_numpy(tokens)[None]
+    with torch.inference_mode():
+        logits, cache = decoder(ids, torch.ones_like(ids), torch.from_numpy(positions)[None], decoder.empty_cache())
+    held = [(key[0].numpy(), value[0].numpy()) for key, value in cache]
+    return Sequence_(tokens, positions, logits[0].numpy(), held)
+
+
+def _feeds(
+    decoder: Decoder, chance: np.random.Generator, case: Case, sequences: Sequence[Sequence_]
+) -> dict[str, Array]:
+    config, names = decoder.config, input_names(decoder.config.layers)
+    batch, past, rows = len(sequences), max(case.past), max(case.rows)
+    tokens = chance.integers(0, config.vocab_size, (batch, rows))
+    mask = np.zeros((batch, past + rows), dtype=np.int64)
+    positions = np.zeros((batch, rows), dtype=np.int64)
+    shape = (2, config.layers, batch, config.kv_heads, past, config.head_dim)
+    held = chance.standard_normal(shape).astype(np.float32)
+    for at, (sequence, before, now) in enumerate(zip(sequences, case.past, case.rows, strict=True)):
+        tokens[at, :now], positions[at, :now] = sequence.tokens[before:], sequence.positions[before:]
+        mask[at, :before] = mask[at, past : past + now] = 1
+        for layer, (key, value) in enumerate(sequence.cache):
+            held[0, layer, at, :, :before], held[1, layer, at, :, :before] = key[:, :before], value[:, :before]
+    feeds: dict[str, Array] = {names.tokens: tokens, names.mask: mask, names.positions: positions}
+    feeds |= dict(zip(names.past_keys, held[0], strict=True)) | dict(zip(names.past_values, held[1], strict=True))
+    if case.kept is not None and names.rows_kept is not None:
+        feeds[names.rows_kept] = np.array(case.kept, dtype=np.int64)
+    return feeds
+
+
+def _differences(
+    decoder: Decoder, case: Case, sequences: Sequence[Sequence_], outputs: Mapping[str, Array]
+) -> list[float]:
+    names = output_names(decoder.config.layers)
+    past, rows = max(case.past), max(case.rows)
+    first = rows - (case.kept or rows)
+    found: list[float] = []
+    for at, (sequence, before, now) in enumerate(zip(sequences, case.past, case.rows, strict=True)):
+        found.append(_largest(outputs[names.logits][at, : now - first], sequence.logits[before + first :]))
+        for side, layers in enumerate((names.present_keys, names.present_values)):
+            for layer, name in enumerate(layers):
+                expected = sequence.cache[layer][side]
+                found.append(_largest(outputs[name][at, :, past : past + now], expected[:, before:]))
+                found.append(_largest(outputs[name][at, :, :before], expected[:, :before]))
+    return found
+
+
+def _largest(found: Array, expected: Floats) -> float:
+    """The largest absolute difference; infinite if the shapes differ or a value is not finite."""
+    if found.shape != expected.shape or not np.isfinite(found).all():
+        return float("inf")
+    return float(np.abs(found.astype(np.float64) - expected).max(initial=0.0))

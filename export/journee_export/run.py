@@ -1,0 +1,34 @@
+"""What `journee-export` does once PyTorch is there: load, export, show; failures become one message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from journee.checkpoint import CheckpointError
+from journee.config import ConfigError
+from journee_deploy.bundle import BundleError
+from journee_deploy.runtime import RuntimeFailure
+from journee_export.bundle import export_bundle
+from journee_export.command import ExportFailed
+from journee_export.errors import ExportError
+from journee_export.source import load_sources
+from journee_export.summary import show_summary
+from journee_export.whole_folder import check_destination
+
+EXPECTED = (CheckpointError, ConfigError, ExportError, BundleError, RuntimeFailure)
+
+
+def run(console: Console, target: Path, draft: Path | None, destination: Path, *, inline: bool, force: bool) -> None:
+    """Export and print the summary; ExportFailed carries the message of whatever stopped it."""
+    try:
+        check_destination(destination, force)
+        with console.status("Reading checkpoints") as status:
+            roles = load_sources(target, draft)
+            bundle = export_bundle(roles, destination, inline=inline, force=force, say=status.update)
+    except EXPECTED as error:
+        raise ExportFailed(str(error)) from None
+    except OSError as error:
+        raise ExportFailed(f"nothing was written: {error}") from None
+    show_summary(console, bundle)

@@ -1,0 +1,32 @@
+"""A graph, loaded and run as it stands: what parity is measured through. The one file here that imports
+onnxruntime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+Array = NDArray[np.generic]
+
+ort = cast(Any, onnxruntime)
+
+
+class GraphSession:
+    """The graph in the file `path` on ONNX Runtime's CPU provider, with one thread."""
+
+    def __init__(self, path: Path) -> None:
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3
+        self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self.outputs: tuple[str, ...] = tuple(output.name for output in self._session.get_outputs())
+
+    def __call__(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """All outputs by name."""
+        return dict(zip(self.outputs, self._session.run(None, dict(feeds)), strict=True))

@@ -1,0 +1,89 @@
+"""What was written, as tables for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from journee_deploy.bundle import Bundle
+from journee_deploy.manifest import MANIFEST, Parity, RoleRecord
+
+COMMON = 8
+"""Operators listed by name; the others are counted together."""
+
+
+def show_summary(console: Console, bundle: Bundle) -> None:
+    """Files with their sizes, then models, then parity, then a line that says what happened."""
+    console.print(_files(bundle), _models(bundle), _parity(bundle))
+    roles = " and ".join(bundle.roles)
+    size = sum(record.size for record in bundle.manifest.files.values())
+    worst = max(found.difference for _, found in _all_parity(bundle))
+    console.print(
+        f"Wrote {bundle.root}: {roles}, {_megabytes(size)}; every graph within {worst:.1e} of PyTorch.",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def _files(bundle: Bundle) -> Table:
+    table = Table("file", title="Files", title_justify="left")
+    table.add_column("bytes", justify="right")
+    table.add_column("sha256")
+    table.add_row(MANIFEST, f"{(bundle.root / MANIFEST).stat().st_size:,}", "")
+    for name, record in bundle.manifest.files.items():
+        table.add_row(name, f"{record.size:,}", record.sha256[:12])
+    return table
+
+
+def _models(bundle: Bundle) -> Table:
+    table = Table("", title="Models", title_justify="left")
+    for role in bundle.roles:
+        table.add_column(role)
+    records = [bundle.manifest.roles[role] for role in bundle.roles]
+    table.add_row("parameters", *(f"{record.parameters:,}" for record in records))
+    table.add_row("blocks, key heads, width", *(_shape(record) for record in records))
+    table.add_row("vocabulary, context", *(f"{r.vocabulary_size:,}, {r.context_length:,}" for r in records))
+    table.add_row("router", *(record.graphs[0].router for record in records))
+    table.add_row("nodes", *(f"{sum(record.graphs[0].operators.values()):,}" for record in records))
+    table.add_row("operators", *(_operators(record) for record in records))
+    table.add_row("row rule here", *(_row_rule(record) for record in records))
+    return table
+
+
+def _shape(record: RoleRecord) -> str:
+    return f"{record.layers}, {record.kv_heads}, {record.head_dim}"
+
+
+def _operators(record: RoleRecord) -> str:
+    """The custom op, the most frequent ones, and how many others."""
+    operators = record.graphs[0].operators
+    ours = [name for name in operators if "::" in name]
+    shown = ours + [name for name in operators if name not in ours][:COMMON]
+    others = sum(operators.values()) - sum(operators[name] for name in shown)
+    return "\n".join([*(f"{operators[name]:>4} {name}" for name in shown), f"{others:>4} others"])
+
+
+def _row_rule(record: RoleRecord) -> str:
+    rule = record.graphs[0].row_rule
+    if rule is None:
+        return "none looked for or found"
+    if rule.fixed:
+        return f"aligned blocks of {rule.rows} rows"
+    return f"at least {rule.rows} rows, start + rows a multiple of {rule.multiple}"
+
+
+def _parity(bundle: Bundle) -> Table:
+    table = Table("parity with PyTorch", "role", title="Parity", title_justify="left")
+    table.add_column("difference", justify="right")
+    table.add_column("allowed", justify="right")
+    for role, found in _all_parity(bundle):
+        table.add_row(found.case, role, f"{found.difference:.1e}", f"{found.tolerance:.0e}")
+    return table
+
+
+def _all_parity(bundle: Bundle) -> list[tuple[str, Parity]]:
+    return [(role, found) for role in bundle.roles for found in bundle.manifest.roles[role].graphs[0].parity]
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.2f} MB"
