@@ -15,6 +15,7 @@ import numpy as np
 
 from journee_deploy.forward import Ids
 from journee_deploy.row_rule import RowRule
+from journee_deploy.row_rule_cache import RuleKey
 from journee_deploy.runtime import Counters, Model, Rows, RuntimeFailure, Step
 from journee_deploy.slot_runner import Facts
 from journee_deploy.slots import SlotModel
@@ -87,6 +88,9 @@ class ReplayModel(SlotModel[Text]):
         )
         self._header = facts
 
+    def settle(self, key: RuleKey | None) -> None:
+        raise RuntimeFailure(f"a trace of {self.name} has no row rule to look for; the recorded one holds")
+
     @property
     def row_rule(self) -> RowRule | None:
         return self._header.row_rule
@@ -115,8 +119,8 @@ class ReplayForward:
         return cache[:length]
 
     def invent(self, length: int, seed: int) -> Text:
-        del length, seed
-        raise RuntimeFailure(f"a trace of {self._name} has no row rule to look for; the recorded one holds")
+        del seed
+        return (0,) * length
 
     def close(self) -> None:
         self._rows = {}

@@ -68,7 +68,7 @@ class Trace:
 def load_trace(file: Path) -> Trace:
     """Read a trace file; RuntimeFailure says what is wrong with it."""
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in ("header", "steps", "tokens", "rows")}
         return _trace(arrays)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:

@@ -151,6 +151,11 @@ def top_p(k: Sequence[float], best: int, mass: float) -> list[float]:
     return kept
 
 
+def min_p(k: Sequence[float], least: float) -> list[float]:
+    """Step 9: the entries that are at least `least` times the largest, whose k is 2^50."""
+    return [value if value >= least * SCALE else 0.0 for value in k]
+
+
 def distribute(x: Sequence[float], sampling: Sampling) -> list[float] | None:
     """Steps 4 to 10: the distribution of processed logits; None if all are minus infinity."""
     best = largest(x)
@@ -160,9 +165,7 @@ def distribute(x: Sequence[float], sampling: Sampling) -> list[float] | None:
         return one_hot(len(x), best)
     k = weigh(x, best, sampling.temperature, top_k(x, sampling.top_k))
     k = top_p(k, best, sampling.top_p)
-    if sampling.min_p > 0.0:
-        k = [value if value >= sampling.min_p * SCALE else 0.0 for value in k]
-    return normalise(k, best)
+    return normalise(min_p(k, sampling.min_p), best)
 
 
 class PlainOps(Arena):

@@ -1,0 +1,1 @@
+"""The `journee` command: one module a subcommand."""

@@ -1,0 +1,54 @@
+# The commands that CI calls too. Each makes the environment it needs in .venv, with the tested versions.
+
+PYTHON ?= python3
+BIN := .venv/bin
+BUNDLE := out/tiny
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint format bench clean
+
+demo: .venv/export.stamp
+	$(BIN)/journee-export checkpoints/target.pt --draft checkpoints/draft.pt -o $(BUNDLE) --force
+	$(BIN)/python examples/demo.py $(BUNDLE)
+
+test: .venv/dev.stamp tests/portable/node_modules
+	$(BIN)/python -m pytest
+	@echo "make test: every test passed"
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	@echo "make lint: ruff, mypy and pyright found nothing"
+
+format: .venv/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/export.stamp
+	$(BIN)/python -m journee.benchmark --bundle artifacts/tiny
+	@echo "make bench: done"
+
+clean:
+	rm -rf .venv out tests/portable/node_modules
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
+	@echo "making the environment in .venv"
+	$(PYTHON) -m venv .venv
+
+.venv/export.stamp: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing what export and runtime need, at the tested versions"
+	$(PIP) -e ".[cpu,export]"
+	@touch $@
+
+.venv/dev.stamp: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing what the tests need, at the tested versions"
+	$(PIP) -e ".[dev]"
+	@touch $@ .venv/export.stamp
+
+# The portable suite runs in MicroPython under Node; without Node those tests are reported as not run.
+tests/portable/node_modules: tests/portable/package.json
+	@if command -v npm >/dev/null; then npm ci --prefix tests/portable && touch $@; \
+	else echo "no Node.js here: the MicroPython tests will be reported as not run"; fi

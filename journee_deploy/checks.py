@@ -1,0 +1,71 @@
+"""Facts about a loaded model that can be checked on the spot, on the machine that will serve."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from journee_deploy.language_model import LanguageModel
+from journee_deploy.runtime import Model, Rows, Step
+
+WHOLE, SPLIT = 1 << 30, (1 << 30) + 1  # slots that no generation uses
+
+
+@dataclass(frozen=True, slots=True)
+class RowCheck:
+    """How many rows of logits were compared over different splits of a text, and how many differed in any bit."""
+
+    compared: int
+    different: int
+
+
+def rows_by_prefix(model: Model, tokens: Sequence[int], rounds: int = 8, seed: int = 0) -> RowCheck:
+    """Run `tokens` whole, then in random splits of 1 to 17 rows after prefills of random length; compare the bits."""
+    generator = random.Random(seed)
+    length = len(tokens)
+    (whole,) = model.run([Step(WHOLE, tuple(tokens), 0, length)])
+    compared = different = 0
+    for _ in range(rounds):
+        done = 0
+        for count in _splits(generator, length):
+            (rows,) = model.run([Step(SPLIT, tuple(tokens[done : done + count]), done, count)])
+            compared += count
+            different += _different(rows, whole[done : done + count])
+            done += count
+    model.release(WHOLE)
+    model.release(SPLIT)
+    return RowCheck(compared, different)
+
+
+def _splits(generator: random.Random, length: int) -> list[int]:
+    splits = [generator.randint(1, max(length // 2, 1))]
+    while sum(splits) < length:
+        splits.append(min(generator.randint(1, 17), length - sum(splits)))
+    return splits
+
+
+def _different(rows: Rows, expected: Rows) -> int:
+    return int(np.any(rows.view(np.uint32) != expected.view(np.uint32), axis=1).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyCheck:
+    """Whether speculative text at temperature 0 is the plain text; None with a reason where that isn't promised."""
+
+    identical: bool | None
+    note: str
+
+
+def greedy_identical(lm: LanguageModel, prompt: str, max_new_tokens: int, length: int) -> GreedyCheck:
+    """Compare both texts token for token. Without a row rule the target promises nothing, so there is no answer."""
+    if lm.target.row_rule is None:
+        return GreedyCheck(None, f"{lm.target.name} has no row rule: {lm.target.row_rule_note}")
+    plain = lm.generate(prompt, max_new_tokens=max_new_tokens, temperature=0, draft=False)
+    fast = lm.generate(prompt, max_new_tokens=max_new_tokens, temperature=0, speculation_length=length)
+    if plain.tokens == fast.tokens:
+        return GreedyCheck(True, f"{len(plain.tokens)} tokens compared")
+    first = next(i for i, (a, b) in enumerate(zip(plain.tokens, fast.tokens, strict=False)) if a != b)
+    return GreedyCheck(False, f"token {first} is {fast.tokens[first]}, and {plain.tokens[first]} in the plain text")

@@ -1,0 +1,37 @@
+"""How a command fails: one paragraph that says what, where and what to do; exit code 1; no traceback.
+
+Only the errors that this project raises on purpose are shown so. Anything else is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import click
+
+from journee_deploy.arithmetic.arena import LogitsError
+from journee_deploy.arithmetic.sampling import SamplingError
+from journee_deploy.bundle import BundleError
+from journee_deploy.request import RequestError
+from journee_deploy.runtime import RuntimeFailure
+from journee_deploy.text import TextError
+
+EXPECTED = (BundleError, LogitsError, RequestError, RuntimeFailure, SamplingError, TextError)
+
+
+@contextmanager
+def plain_failures() -> Generator[None]:
+    """Turn the project's own errors into click's, which prints them and exits with 1."""
+    try:
+        yield
+    except EXPECTED as error:
+        raise click.ClickException(str(error)) from error
+
+
+class PlainFailures(click.Group):
+    """A group whose commands fail plainly."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        with plain_failures():
+            return super().invoke(ctx)

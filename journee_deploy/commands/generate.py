@@ -1,0 +1,115 @@
+"""`journee generate`: text from a bundle, streamed as it becomes final."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Unpack
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from journee_deploy.language_model import LanguageModel
+from journee_deploy.loading import load
+from journee_deploy.report import Generation
+from journee_deploy.request import DEFAULT_LENGTH, Options
+from journee_deploy.text import Piece
+
+STYLES = {"accepted": "green", "recovered": "bold red", "bonus": "bold blue"}
+MARKS = {"accepted": ("", ""), "recovered": ("[", "]"), "bonus": ("<", ">")}
+
+
+@click.command()
+@click.argument("bundle", type=click.Path(path_type=Path))
+@click.option("--prompt", required=True, help="The text to go on from; - reads it from standard input.")
+@click.option("--max-new-tokens", default=64, show_default=True, help="End after so many tokens.")
+@click.option("--no-draft", is_flag=True, help="Plain decoding.")
+@click.option(
+    "--speculation-length", type=int, default=None, help=f"Proposals a round, at least 1.  [default: {DEFAULT_LENGTH}]"
+)
+@click.option("--temperature", default=1.0, show_default=True, help="0 is greedy.")
+@click.option("--top-k", default=0, show_default=True, help="Keep the k likeliest tokens, ties kept; 0 is off.")
+@click.option("--top-p", default=1.0, show_default=True, help="Keep the likeliest tokens up to this mass; 1 is off.")
+@click.option("--min-p", default=0.0, show_default=True, help="Keep tokens this likely beside the likeliest; 0 is off.")
+@click.option("--repetition-penalty", default=1.0, show_default=True, help="Over prompt and text; 1 is off.")
+@click.option("--stop", multiple=True, help="End where this string begins; may be given several times.")
+@click.option("--seed", type=int, default=None, help="0 to 2^64 - 1; without it, one is drawn and reported.")
+@click.option("--special", is_flag=True, help="The text of special tokens in the prompt becomes those tokens.")
+@click.option("--provider", default="cpu", show_default=True, help="Where the models run: cpu, cuda.")
+@click.option("--threads", default=0, show_default=True, help="Threads a model; 0 lets the runtime choose.")
+@click.option("--show", is_flag=True, help="Mark accepted, recovered and bonus tokens.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: text, tokens, kinds, report.")
+def generate(
+    bundle: Path,
+    prompt: str,
+    no_draft: bool,
+    speculation_length: int | None,
+    provider: str,
+    threads: int,
+    show: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Generate text after a prompt with the model in BUNDLE.
+
+    The text goes to standard output as it becomes final; a line of figures follows on standard error.
+    """
+    if show and as_json:
+        raise click.UsageError("--show and --json can't go together: the JSON has the kinds")
+    if no_draft and speculation_length is not None:
+        raise click.UsageError("--no-draft and --speculation-length can't go together: plain decoding drafts nothing")
+    if not no_draft:
+        options["speculation_length"] = DEFAULT_LENGTH if speculation_length is None else speculation_length
+    text = sys.stdin.read() if prompt == "-" else prompt
+    with load(bundle, draft="none" if no_draft else "auto", provider=provider, threads=threads) as lm:
+        if as_json:
+            click.echo(json.dumps({"prompt": text, **lm.generate(text, trace=True, **options).as_dict()}))
+            return
+        _stream(lm, text, show, **options)
+
+
+def _stream(lm: LanguageModel, prompt: str, show: bool, **options: Unpack[Options]) -> None:
+    with lm.stream(prompt, **options) as stream:
+        if show:
+            _show(prompt, stream)
+        else:
+            click.echo(prompt, nl=False)
+            for piece in stream:
+                click.echo(piece, nl=False)
+                sys.stdout.flush()
+            click.echo()
+        click.echo(summary(stream.generation()), err=True)
+
+
+def _show(prompt: str, pieces: Iterable[Piece]) -> None:
+    """Colours where the terminal has them, brackets where not; a legend first."""
+    console = Console(highlight=False, soft_wrap=True)
+    plain = console.color_system is None
+    legend = Text.assemble(*(part for kind in STYLES for part in (_marked(kind, kind, plain), "  ")))
+    console.print(legend)
+    console.print(Text(prompt, style="dim"), end="")
+    for piece in pieces:
+        console.print(_marked(str(piece), piece.kind, plain), end="")
+    console.print()
+
+
+def _marked(text: str, kind: str, plain: bool) -> Text:
+    before, after = MARKS[kind] if plain else ("", "")
+    return Text(f"{before}{text}{after}", style=STYLES[kind])
+
+
+def summary(generation: Generation) -> str:
+    """One line: how much, why it ended, how fast, by which seed."""
+    report = generation.report
+    parts = [f"{report.emitted} tokens, ended by {report.reason}"]
+    if report.tokens_per_second is not None:
+        parts.append(f"{report.tokens_per_second:.0f} tokens/s")
+    if report.acceptance_rate is not None:
+        parts.append(f"{report.accepted} of {report.proposed} proposals accepted in {len(report.rounds)} target runs")
+    parts.append(f"seed {report.seed}")
+    if report.row_rule is None:
+        parts.append(f"no row rule ({report.row_rule_note}): equal in law only")
+    return "; ".join(parts)

@@ -1,0 +1,19 @@
+"""`journee`: run and look at bundles from the shell."""
+
+from __future__ import annotations
+
+import click
+
+from journee_deploy.commands.failures import PlainFailures
+from journee_deploy.commands.generate import generate
+from journee_deploy.commands.inspect import inspect
+
+
+@click.group(cls=PlainFailures, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="journee-deploy")
+def main() -> None:
+    """Exact speculative decoding: faster text, the same distribution."""
+
+
+main.add_command(generate)
+main.add_command(inspect)
