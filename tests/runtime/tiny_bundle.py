@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
-from tiny_graph import Shape, build
 
 from journee_deploy.bundle import file_record
 from journee_deploy.manifest import FileRecord, GraphRecord, Inputs, Manifest, Outputs, RoleRecord, Source
 from journee_deploy.typed_json import dump
+from tests.runtime.tiny_graph import SMALL, Shape, build
 
 NO_HASH = "0" * 64
 
 
-def write_bundle(root: Path, shape: Shape = Shape(), model: onnx.ModelProto | None = None) -> Path:
+def write_bundle(root: Path, shape: Shape = SMALL, model: onnx.ModelProto | None = None) -> Path:
     """Write a bundle with a target; returns the target's folder. `model` replaces the graph that `shape` describes."""
     folder = root / "target"
     (folder / "onnx").mkdir(parents=True)

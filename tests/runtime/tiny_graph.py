@@ -1,7 +1,7 @@
 """A small decoder as an ONNX graph with seeded weights: embedding, rotary `Attention` with a concatenated
 cache, a head.
 
-It has the inputs and outputs of design section 8. `build` takes faults by name for the tests of refusals.
+It has the inputs and outputs of design section 8.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ class Shape:
     @property
     def hidden(self) -> int:
         return self.heads * self.head_dim
+
+
+SMALL = Shape()
 
 
 class Graph:
@@ -81,7 +84,7 @@ def rotary(context: int, head_dim: int) -> tuple[NDArray[np.float32], NDArray[np
     return np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
 
 
-def build(shape: Shape = Shape()) -> onnx.ModelProto:
+def build(shape: Shape = SMALL) -> onnx.ModelProto:
     """The decoder as a model."""
     graph = Graph(shape)
     cos, sin = (graph.constant(table) for table in rotary(shape.context + 32, shape.head_dim))
