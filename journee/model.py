@@ -26,6 +26,9 @@ from journee.config import ModelConfig
 from journee.feed_forward import FeedForward
 from journee.moe import SparseMoE
 
+FIXED_SCALES = {"embedding.weight": 1.0, "projection.weight": 0.02}
+"""Initial standard deviations that don't follow a layer's width; small logits start near the uniform distribution."""
+
 
 class Block(nn.Module):
     """x + attention(norm(x)), then x + feed-forward(norm(x)), which in one block is the mixture."""
@@ -144,7 +147,7 @@ class Decoder(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() < 2:
                 continue
-            scale = 1.0 if name.startswith("embedding") else 1 / math.sqrt(parameter.shape[1])
+            scale = FIXED_SCALES.get(name, 1 / math.sqrt(parameter.shape[1]))
             if name.endswith(("output.weight", "down.weight")):
                 scale /= math.sqrt(2 * self.config.layers)
             nn.init.normal_(parameter, std=scale)

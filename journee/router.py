@@ -34,7 +34,7 @@ def boolean_router_op(scores: Tensor, k: int) -> Tensor:
 
 
 @boolean_router_op.register_fake  # pyright: ignore[reportUnknownMemberType]
-def _shape_of_gates(scores: Tensor, k: int) -> Tensor:  # pyright: ignore[reportUnusedFunction]  # noqa: ARG001
+def _shape_of_gates(scores: Tensor, k: int) -> Tensor:  # pyright: ignore[reportUnusedFunction]
     return torch.empty(scores.shape, dtype=torch.bool, device=scores.device)
 
 

@@ -1,0 +1,1 @@
+"""Training of targets and drafts: `scripts/train_target.py` and `scripts/train_draft.py` start here."""
