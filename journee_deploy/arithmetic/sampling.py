@@ -62,13 +62,17 @@ class Sampling:
 
 
 def _number(name: str, value: float, low: float, high: float | None, allowed: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise SamplingError(f"{name} is {value!r}; it must be a number, {allowed}") from None
+    number = _float(name, value, allowed)
     if not (number >= low and number - number == 0.0 and (high is None or number <= high)):
         raise SamplingError(f"{name} is {value}; it must be {allowed}")
     return number
+
+
+def _float(name: str, value: float, allowed: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise SamplingError(f"{name} is {value!r}; it must be a number, {allowed}") from None
 
 
 def _whole(name: str, value: int) -> int:
@@ -82,13 +86,12 @@ def _whole(name: str, value: int) -> int:
 
 
 def _biases(biases: dict[int, float]) -> tuple[tuple[int, float], ...]:
+    allowed = "within float32's range, or minus infinity"
     checked: list[tuple[int, float]] = []
-    for token, amount in sorted(biases.items()):
-        if token < 0:
-            raise SamplingError(f"logit_bias names token {token}; token ids are at least 0")
+    for token in biases:  # order: irrelevant
+        name = f"the amount of logit_bias for token {token!r}"
+        amount = _float(name, biases[token], allowed)
         if not (-LARGEST <= amount <= LARGEST or amount == -float("inf")):
-            raise SamplingError(
-                f"logit_bias for token {token} is {amount}; it must be within float32's range, or minus infinity"
-            )
-        checked.append((token, float(amount)))
-    return tuple(checked)
+            raise SamplingError(f"{name} is {amount}; it must be {allowed}")
+        checked.append((_whole("a token of logit_bias", token), amount))
+    return tuple(sorted(checked))
