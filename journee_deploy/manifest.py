@@ -23,6 +23,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from journee_deploy.row_rule import RowRule
 from journee_deploy.typed_json import Json, JsonError, is_object, parse, read
 
 MANIFEST = "journee.json"
@@ -123,6 +124,10 @@ class FoundRule:
     multiple: Count
     fixed: bool
     where: str
+
+    @property
+    def rule(self) -> RowRule:
+        return RowRule(self.rows, self.multiple, self.fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +256,13 @@ def _check_role(manifest: Manifest, name: str, role: RoleRecord) -> None:
     if len(set(ids)) < len(ids):
         raise JsonError(f"roles.{name}.graphs: ids must differ, found {', '.join(ids)}")
     for at, graph in enumerate(role.graphs):
+        _check_rule(graph.row_rule, f"roles.{name}.graphs[{at}].row_rule")
         _check_graph(manifest, name, graph, f"roles.{name}.graphs[{at}]")
+
+
+def _check_rule(found: FoundRule | None, place: str) -> None:
+    if found and found.fixed and found.rows != found.multiple:
+        raise JsonError(f"{place}: a fixed rule's rows are its multiple, found {found.rows} and {found.multiple}")
 
 
 def _check_graph(manifest: Manifest, name: str, graph: GraphRecord, place: str) -> None:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from journee_deploy.bundle import Bundle, file_record, open_bundle
-from journee_deploy.manifest import FORMAT, MANIFEST, TARGET, VERSION, Manifest, RoleRecord
+from journee_deploy.manifest import MANIFEST, TARGET, Manifest, RoleRecord
 from journee_deploy.typed_json import dump
 from journee_export.role import Say, write_role
 from journee_export.row_rule import with_row_rule
@@ -47,5 +47,5 @@ def _write_manifest(folder: Path, records: Mapping[str, RoleRecord]) -> None:
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     files = {path.relative_to(folder).as_posix(): file_record(path) for path in paths}
     versions = {"python": platform.python_version()} | {name: version(name) for name in SOFTWARE}
-    manifest = Manifest(FORMAT, VERSION, dict(records), files, versions)
+    manifest = Manifest("journee-bundle", 1, dict(records), files, versions)
     (folder / MANIFEST).write_bytes(dump(manifest).encode())

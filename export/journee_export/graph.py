@@ -11,8 +11,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from hashlib import sha256
 from importlib.metadata import version
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import onnx_ir as ir
@@ -20,8 +21,12 @@ from numpy.typing import NDArray
 from onnx_ir.passes.common import CheckerPass, ClearMetadataAndDocStringPass, InlinePass
 
 from journee.model import Decoder
+from journee_export.errors import ExportError
 from journee_export.router_op import DOMAIN, NAME, add_router
 from journee_export.trace import input_names, trace
+
+LARGEST_CONSTANT = 256
+"""Bytes of a tensor in the graph that is no parameter."""
 
 IR_VERSION = 12
 """The oldest ONNX file version that has opset 24."""
@@ -66,33 +71,31 @@ def _names(decoder: Decoder) -> list[str]:
     return [name for parameter in _parameters(decoder) for name in (parameter, f"{parameter}.transposed")]
 
 
-def _parameters(decoder: Decoder) -> dict[str, NDArray[np.generic]]:
+def _parameters(decoder: Decoder) -> dict[str, NDArray[Any]]:
     tensors = {**dict(decoder.named_parameters()), **dict(decoder.named_buffers())}
     return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
 
 
 def _name_weights(model: ir.Model, decoder: Decoder) -> None:
-    known: dict[tuple[tuple[int, ...], bytes], str] = {}
+    known: dict[str, str] = {}
     for name, array in _parameters(decoder).items():
         known.setdefault(_content(array), name)
         if array.ndim == 2:
             known.setdefault(_content(array.T), f"{name}.transposed")
     for value in list(model.graph.initializers.values()):
         assert value.const_value is not None
-        name = known.get(_content(value.const_value.numpy()))
-        if name:
-            _rename(model, value, name)
+        array = value.const_value.numpy()
+        if found := known.get(_content(array)):
+            value.name = found
+        elif array.nbytes > LARGEST_CONSTANT:
+            raise ExportError(
+                f"the graph holds {value.name} {array.shape}, which is no parameter of the model; "
+                "check that torch, onnx and onnxscript are the versions in constraints.txt"
+            )
 
 
-def _content(array: NDArray[np.generic]) -> tuple[tuple[int, ...], bytes]:
-    return array.shape, array.tobytes()
-
-
-def _rename(model: ir.Model, value: ir.Value, name: str) -> None:
-    if value.name == name:
-        return
-    assert name not in model.graph.initializers, name
-    value.name = name
+def _content(array: NDArray[Any]) -> str:
+    return f"{array.shape} {array.dtype} {sha256(array.tobytes()).hexdigest()}"
 
 
 def _default_rows_kept(model: ir.Model, name: str | None) -> None:

@@ -103,9 +103,9 @@ def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_en
     first = decoder.config.context_length - length if at_end else 0
     tokens = chance.integers(0, decoder.config.vocab_size, length)
     positions = np.arange(first, first + length)
-    ids = torch.from_numpy(tokens)[None]
+    ids = torch.tensor(tokens)[None]
     with torch.inference_mode():
-        logits, cache = decoder(ids, torch.ones_like(ids), torch.from_numpy(positions)[None], decoder.empty_cache())
+        logits, cache = decoder(ids, torch.ones_like(ids), torch.tensor(positions)[None], decoder.empty_cache())
     held = [(key[0].numpy(), value[0].numpy()) for key, value in cache]
     return Sequence_(tokens, positions, logits[0].numpy(), held)
 

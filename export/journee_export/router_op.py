@@ -15,11 +15,13 @@ library.
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx
 import onnx_ir as ir
 from onnx.defs import OpSchema
 from onnxscript import BOOL, FLOAT, INT64, script
-from onnxscript.onnx_opset import opset24 as op
+from onnxscript.onnx_opset import opset24
 from onnxscript.values import Op, Opset
 
 DOMAIN = "ai.journee"
@@ -27,10 +29,12 @@ VERSION = 1
 NAME = "BooleanRouter"
 
 journee = Opset(DOMAIN, VERSION)
+op: Any = opset24
+"""Its methods build nodes here, but are typed as if they computed."""
 
 
 @script(journee, default_opset=op)
-def BooleanRouter(scores: FLOAT[...], k: int) -> BOOL[...]:  # type: ignore[type-arg, valid-type]  # noqa: N802
+def BooleanRouter(scores: FLOAT[...], k: int) -> BOOL[...]:  # type: ignore[misc, type-arg]  # noqa: N802
     """A gate is true when fewer than k columns come before its own: larger scores, or equal ones to its left."""
     zero, one, last = op.Constant(value_ints=[0]), op.Constant(value_ints=[1]), op.Constant(value_ints=[-1])
     experts = op.Slice(scores, zero, last, last)
@@ -42,23 +46,23 @@ def BooleanRouter(scores: FLOAT[...], k: int) -> BOOL[...]:  # type: ignore[type
     before = op.Or(op.Greater(theirs, own), op.And(op.Equal(theirs, own), left))
     place = op.ReduceSum(op.Cast(before, to=INT64.dtype), last, keepdims=0)
     chosen = op.Less(place, op.Constant(value_int=k))
-    return op.Concat(chosen, op.Greater(inverter, op.Constant(value_float=0.0)), axis=-1)
+    return op.Concat(chosen, op.Greater(inverter, op.Constant(value_float=0.0)), axis=-1)  # type: ignore[no-any-return]
 
 
 SCHEMA = OpSchema(
     NAME,
     DOMAIN,
     VERSION,
-    doc=__doc__,
+    doc="See journee_export.router_op.",
     inputs=[OpSchema.FormalParameter("scores", "tensor(float)")],
     outputs=[OpSchema.FormalParameter("gates", "tensor(bool)")],
     attributes=[OpSchema.Attribute("k", OpSchema.AttrType.INT, "How many of the first E gates are true.")],
 )
 
-_node = Op(journee, NAME, SCHEMA)
+_node: Any = Op(journee, NAME, SCHEMA)
 
 
-def router_node(scores: FLOAT, k: int) -> BOOL:
+def router_node(scores: FLOAT, k: int) -> Any:
     """The node that the trace emits for `torch.ops.journee.boolean_router`."""
     return _node(scores, k=k)
 

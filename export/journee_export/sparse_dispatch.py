@@ -9,11 +9,14 @@ gathering weights and computing everything, at one row and at five hundred (desi
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from journee.moe import SparseMoE
+
+cond = cast(Any, torch.cond)  # pyright: ignore[reportUnknownMemberType]
 
 
 def dispatch_with_if(mixture: SparseMoE, x: Tensor, gates: Tensor) -> Tensor:
@@ -26,7 +29,7 @@ def dispatch_with_if(mixture: SparseMoE, x: Tensor, gates: Tensor) -> Tensor:
     for column, expert in enumerate(mixture.experts):
         state = _where_open(needed, open_gates, column, state, _added(expert, rows))
     state = _where_open(needed, open_gates, -1, state, _inverted(mixture.correction))
-    return state.unflatten(0, x.shape[:-1])
+    return state.reshape(x.shape)
 
 
 def _where_open(
@@ -40,7 +43,7 @@ def _where_open(
     def none(gates: Tensor, state: Tensor) -> Tensor:
         return state.clone()
 
-    changed: Tensor = torch.cond(needed[column], some, none, (gates, state))
+    changed: Tensor = cond(needed[column], some, none, (gates, state))
     return changed
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from journee_deploy.bundle import Bundle
-from journee_deploy.manifest import MANIFEST, Parity, RoleRecord
+from journee_deploy.manifest import MANIFEST, RoleRecord
 
 COMMON = 8
 """Operators listed by name; the others are counted together."""
@@ -17,7 +17,7 @@ def show_summary(console: Console, bundle: Bundle) -> None:
     console.print(_files(bundle), _models(bundle), _parity(bundle))
     roles = " and ".join(bundle.roles)
     size = sum(record.size for record in bundle.manifest.files.values())
-    worst = max(found.difference for _, found in _all_parity(bundle))
+    worst = max(found.difference for role in bundle.roles for found in bundle.manifest.roles[role].graphs[0].parity)
     console.print(
         f"Wrote {bundle.root}: {roles}, {_megabytes(size)}; every graph within {worst:.1e} of PyTorch.",
         soft_wrap=True,
@@ -64,25 +64,19 @@ def _operators(record: RoleRecord) -> str:
 
 
 def _row_rule(record: RoleRecord) -> str:
-    rule = record.graphs[0].row_rule
-    if rule is None:
-        return "none looked for or found"
-    if rule.fixed:
-        return f"aligned blocks of {rule.rows} rows"
-    return f"at least {rule.rows} rows, start + rows a multiple of {rule.multiple}"
+    found = record.graphs[0].row_rule
+    return str(found.rule) if found else "none looked for or found"
 
 
 def _parity(bundle: Bundle) -> Table:
-    table = Table("parity with PyTorch", "role", title="Parity", title_justify="left")
-    table.add_column("difference", justify="right")
-    table.add_column("allowed", justify="right")
-    for role, found in _all_parity(bundle):
-        table.add_row(found.case, role, f"{found.difference:.1e}", f"{found.tolerance:.0e}")
+    """A case a row; the cases are the same for every role."""
+    table = Table("largest difference from PyTorch", title="Parity", title_justify="left")
+    columns = [bundle.manifest.roles[role].graphs[0].parity for role in bundle.roles]
+    for role in (*bundle.roles, "allowed"):
+        table.add_column(role, justify="right")
+    for cases in zip(*columns, strict=True):
+        table.add_row(cases[0].case, *(f"{found.difference:.1e}" for found in cases), f"{cases[0].tolerance:.0e}")
     return table
-
-
-def _all_parity(bundle: Bundle) -> list[tuple[str, Parity]]:
-    return [(role, found) for role in bundle.roles for found in bundle.manifest.roles[role].graphs[0].parity]
 
 
 def _megabytes(size: int) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import onnx_ir as ir
 import torch
@@ -31,7 +32,7 @@ OPSET = 24
 EXAMPLE = (2, 5, 7)
 """Batch, rows and past of the example inputs."""
 
-TRANSLATIONS = {
+TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     torch.ops.journee.boolean_router.default: router_node,
     torch.ops.journee.last_rows.default: last_rows_node,
 }
@@ -71,7 +72,7 @@ def trace(decoder: Decoder) -> ir.Model:
     module = GraphDecoder(decoder).eval()
     layers = decoder.config.layers
     with _graph_ops(decoder), _quiet(), torch.no_grad():
-        program = torch.onnx.export(
+        program: Any = torch.onnx.export(  # pyright: ignore[reportUnknownMemberType]
             module,
             _example(decoder),
             dynamo=True,
@@ -82,8 +83,8 @@ def trace(decoder: Decoder) -> ir.Model:
             custom_translation_table=TRANSLATIONS,
             verbose=False,
         )
-    assert program is not None
-    return program.model
+    model: ir.Model = program.model
+    return model
 
 
 def _example(decoder: Decoder) -> tuple[object, ...]:
@@ -104,7 +105,7 @@ def _dynamic_shapes(layers: int) -> tuple[object, ...]:
 
 
 @contextmanager
-def _graph_ops(decoder: Decoder) -> Iterator[None]:
+def _graph_ops(decoder: Decoder) -> Generator[None]:
     """The decoder in the form that traces, for a while."""
     mixture = decoder.mixture
     dispatch = mixture.dispatch if mixture else None
@@ -120,7 +121,7 @@ def _graph_ops(decoder: Decoder) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Without the exporter's remarks: on torchvision, which nobody needs, and on names that several axes
     share.
     """

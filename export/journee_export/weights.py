@@ -7,6 +7,7 @@ variants of a role share the file.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import onnx_ir as ir
 
@@ -18,7 +19,8 @@ def write_graph(model: ir.Model, decoder: Decoder, folder: Path, graph: str, wei
     """Write `model` as the files `graph` and `weights` in `folder`; `model` then refers to the weights file."""
     values = weight_values(model, decoder)
     tensors = [value.const_value for value in values if value.const_value is not None]
-    external = ir.external_data.convert_tensors_to_external(tensors, folder, weights)
+    convert = cast(Any, ir.external_data.convert_tensors_to_external)  # pyright: ignore[reportUnknownMemberType]
+    external: list[ir.ExternalTensor] = convert(tensors, folder, weights)
     for value, tensor in zip(values, external, strict=True):
         value.const_value = tensor
     proto = ir.serde.serialize_model(model)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from journee_export.errors import ExportError
 
 
 @contextmanager
-def whole_folder(destination: Path, replace: bool = False) -> Iterator[Path]:
+def whole_folder(destination: Path, replace: bool = False) -> Generator[Path]:
     """Yield an empty folder that becomes `destination` when the block ends well.
 
     ExportError if `destination` exists; with `replace`, only if it is something other than a bundle or an
