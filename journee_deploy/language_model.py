@@ -175,7 +175,8 @@ class Stream(Iterator[Piece]):
         return Generation("".join(self._text), tuple(self._tokens), tuple(self._kinds), self._report)
 
     def close(self) -> None:
-        """End the generation early and give its caches back."""
+        """End the generation early and give its caches back; pieces not read yet are dropped."""
+        self._ready.clear()
         self._emits.close()  # type: ignore[attr-defined]  # a generator
 
     def __enter__(self) -> Stream:
