@@ -22,10 +22,13 @@ def hashed(size: int, seed: int, sharpness: float = 2.0) -> Table:
     return row
 
 
+ANY = RowRule(1, 1)
+
+
 class PrefixModel:
     """`journee_deploy.runtime.Model` over a table; strict about starts, keeps, contexts and slots."""
 
-    def __init__(self, table: Table, size: int, context: int = 4096, rule: RowRule | None = RowRule(1, 1)) -> None:
+    def __init__(self, table: Table, size: int, context: int = 4096, rule: RowRule | None = ANY) -> None:
         self.table = table
         self.name = "toy"
         self.vocabulary_size = size
