@@ -23,7 +23,8 @@ class Forward(Protocol[Cache]):
         ...
 
     def run(self, past: Cache, tokens: Ids, mask: Ids, positions: Ids, keep: int) -> tuple[Rows, Cache]:
-        """Run `tokens` [rows] at `positions` [rows] after `past`; `mask` [past + rows] is 0 for padding.
+        """Run `tokens` [rows] at `positions` [rows] after `past`; `mask` [past + rows] is 0 for padding. These may be
+        views that are used again: don't write to them.
 
         Returns the logits of the last `keep` rows, float32 [keep, vocabulary], in memory of their own, and
         the cache of past and rows, padding included.

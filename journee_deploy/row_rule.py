@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 CHUNK = 256
 """Rows of the longest run, so that a long prompt needs bounded memory."""
+LARGEST = 32
+"""The most a rule may ask for, so that padding stays below 64 rows and within a graph's rotary tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class RowRule:
     fixed: bool = False
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.multiple < 1 or (self.fixed and self.rows != self.multiple):
+        sound = 1 <= self.rows <= LARGEST and 1 <= self.multiple <= LARGEST
+        if not sound or (self.fixed and self.rows != self.multiple):
             raise ValueError(f"no such row rule: rows {self.rows}, multiple {self.multiple}, fixed {self.fixed}")
 
     def __str__(self) -> str:

@@ -21,11 +21,13 @@ from typing import Generic
 import numpy as np
 
 from journee_deploy.forward import Cache, Forward
-from journee_deploy.row_rule import CHUNK, Piece, RowRule
+from journee_deploy.row_rule import CHUNK, LARGEST, Piece, RowRule
 from journee_deploy.runtime import Counters, Rows, RuntimeFailure, Step
 
 PADDING = 0
 """The token id of padding rows; any id would do."""
+LARGEST_PADDING = 2 * LARGEST
+"""More rows than any rule adds to a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,32 +53,44 @@ class Slot(Generic[Cache]):
 
     before: Held[Cache]
     after: Held[Cache]
-    tokens: tuple[int, ...] = field(default=())
+    tokens: list[int] = field(default_factory=list[int])
 
-    def base(self, length: int, forward: Forward[Cache]) -> Held[Cache]:
-        """A cache of exactly `length` tokens, at most as many as are held."""
-        for held in (self.after, self.before):
-            if held.length == length:
-                return held
-        return Held(forward.trim(self.after.cache, length) if length else forward.empty(), length)
+    def rewind(self, length: int, forward: Forward[Cache]) -> Cache:
+        """Hold the first `length` tokens alone, at most as many as are held; their cache."""
+        base = self._cache_of(length, forward)
+        self.before = self.after = base
+        del self.tokens[length:]
+        return base.cache
+
+    def advance(self, tokens: Sequence[int], cache: Cache, length: int) -> None:
+        """Hold `tokens` more; `cache` has `length` tokens, padding included."""
+        self.after = Held(cache, length)
+        self.tokens += tokens
 
     def origin(self, start: int, count: int, rule: RowRule) -> int:
-        """Where to begin a run of `count` rows from `start` on: there, or at the earlier cache in place of
-        padding.
-        """
+        """Where to begin a run of `count` rows from `start` on: there, or at the earlier cache in place of padding."""
         earlier = self.before.length
         if self.after.length != start and 0 < start - earlier <= rule.padding(start, count):
             return earlier
         return start
 
+    def _cache_of(self, length: int, forward: Forward[Cache]) -> Held[Cache]:
+        for held in (self.after, self.before):
+            if held.length == length:
+                return held
+        return Held(forward.trim(self.after.cache, length) if length else forward.empty(), length)
 
-@dataclass(frozen=True, slots=True)
+
 class Runner(Generic[Cache]):
     """Runs steps on slots under any rule. Steps must be sound: `SlotModel` checks them."""
 
-    forward: Forward[Cache]
-    facts: Facts
-    chunk: int = CHUNK
+    def __init__(self, forward: Forward[Cache], facts: Facts, chunk: int = CHUNK) -> None:
+        self.forward = forward
+        self.facts = facts
+        self.chunk = chunk
+        self._longest = facts.context_length + LARGEST_PADDING
+        self._masks = np.repeat(np.array([1, 0], np.int64), [self._longest, LARGEST_PADDING])
+        self._positions = np.arange(self._longest, dtype=np.int64)
 
     def fresh(self) -> Slot[Cache]:
         nothing = Held(self.forward.empty(), 0)
@@ -87,36 +101,37 @@ class Runner(Generic[Cache]):
         if not length:
             return self.fresh()
         cache = Held(self.forward.invent(length, seed), length)
-        return Slot(cache, cache, (PADDING,) * length)
+        return Slot(cache, cache, [PADDING] * length)
 
     def step(
         self, slot: Slot[Cache], step: Step, rule: RowRule, counters: Counters, garbage: Sequence[int] = ()
     ) -> Rows:
         """Rows [keep, vocabulary] of one step. Padding takes its tokens from `garbage` while it lasts."""
-        text = slot.tokens[: step.start] + step.tokens
+        end = step.start + len(step.tokens)
         origin = slot.origin(step.start, len(step.tokens), rule)
-        pieces = rule.plan(origin, len(text) - origin, step.keep, self.chunk)
-        found = [self._piece(slot, text, piece, garbage) for piece in pieces]
-        counters.runs += len(pieces)
+        pieces = rule.plan(origin, end - origin, step.keep, self.chunk)
+        first = pieces[0].start
+        tokens = (*slot.tokens[first : step.start], *step.tokens)
+        wanted: list[Rows] = []
+        for piece in pieces:
+            rows = self._piece(slot, tokens[piece.start - first : piece.end - first], piece, garbage)
+            counters.runs += 1
+            counters.padding += piece.rows
+            if len(rows):
+                wanted.append(rows)
         counters.rows += len(step.tokens)
-        counters.padding += sum(piece.rows for piece in pieces) - len(step.tokens)
-        wanted = [rows for rows in found if len(rows)]
+        counters.padding -= len(step.tokens)
         return wanted[0] if len(wanted) == 1 else np.concatenate(wanted)
 
-    def _piece(self, slot: Slot[Cache], text: tuple[int, ...], piece: Piece, garbage: Sequence[int]) -> Rows:
-        base = slot.base(piece.start, self.forward)
-        slot.before = slot.after = base
-        slot.tokens = text[: piece.start]
+    def _piece(self, slot: Slot[Cache], tokens: tuple[int, ...], piece: Piece, garbage: Sequence[int]) -> Rows:
+        past = slot.rewind(piece.start, self.forward)
         filler = (*garbage, *[PADDING] * piece.padding)[: piece.padding]
-        tokens = np.array(text[piece.start : piece.end] + filler, np.int64)
         total = piece.start + piece.rows
-        mask = np.ones(total, np.int64)
-        mask[piece.end :] = 0
-        positions = np.arange(piece.start, total, dtype=np.int64)
-        rows, cache = self.forward.run(base.cache, tokens, mask, positions, piece.keep)
+        mask = self._masks[self._longest - piece.end : self._longest + piece.padding]
+        positions = self._positions[piece.start : total]
+        rows, cache = self.forward.run(past, np.array(tokens + filler, np.int64), mask, positions, piece.keep)
         self._check_rows(rows, piece.keep)
-        slot.after = Held(cache, total)
-        slot.tokens = text[: piece.end]
+        slot.advance(tokens, cache, total)
         last = piece.keep - piece.padding
         return rows[last - piece.take : last]
 

@@ -88,5 +88,5 @@ class FakeForward:
         self.closed = True
 
 
-def runner(fault: Fault = healthy, chunk: int = 256) -> Runner[Text]:
-    return Runner(FakeForward(fault), Facts("a fake", VOCABULARY, CONTEXT), chunk)
+def runner(fault: Fault = healthy, context: int = CONTEXT) -> Runner[Text]:
+    return Runner(FakeForward(fault), Facts("a fake", VOCABULARY, context))

@@ -83,7 +83,9 @@ def test_rules_read_well(rule: RowRule, text: str) -> None:
     assert str(rule) == text
 
 
-@pytest.mark.parametrize(("rows", "multiple", "fixed"), [(0, 1, False), (1, 0, False), (8, 4, True)])
+@pytest.mark.parametrize(
+    ("rows", "multiple", "fixed"), [(0, 1, False), (1, 0, False), (33, 1, False), (1, 64, False), (8, 4, True)]
+)
 def test_impossible_rules_are_refused(rows: int, multiple: int, fixed: bool) -> None:
     with pytest.raises(ValueError, match="no such row rule"):
         RowRule(rows, multiple, fixed)
