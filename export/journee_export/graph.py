@@ -36,7 +36,11 @@ Router = Literal["function", "inlined", "none"]
 
 def build_graph(decoder: Decoder, inline: bool = False) -> ir.Model:
     """The ONNX model of `decoder`, weights in memory; `inline` leaves no custom op."""
-    model = trace(decoder)
+    return finish(trace(decoder), decoder, inline)
+
+
+def finish(model: ir.Model, decoder: Decoder, inline: bool = False) -> ir.Model:
+    """Make the graph that ships of the one that `trace` gave for `decoder`; `model` itself is changed and returned."""
     ClearMetadataAndDocStringPass()(model)
     _name_weights(model, decoder)
     _default_rows_kept(model, input_names(decoder.config.layers).rows_kept)

@@ -63,8 +63,8 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence_:  # noqa: N801
-    """One sequence of a case: token ids, positions, and what PyTorch says: logits, and keys and values a
+class Alone:
+    """One sequence of a case, by itself: token ids, positions, and what PyTorch says: logits, and keys and values a
     layer.
     """
 
@@ -99,7 +99,7 @@ def _difference(decoder: Decoder, graph: Graph, case: Case) -> float:
     return max(_differences(decoder, case, sequences, outputs))
 
 
-def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_end: bool) -> Sequence_:
+def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_end: bool) -> Alone:
     first = decoder.config.context_length - length if at_end else 0
     tokens = chance.integers(0, decoder.config.vocab_size, length)
     positions = np.arange(first, first + length)
@@ -107,12 +107,10 @@ def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_en
     with torch.inference_mode():
         logits, cache = decoder(ids, torch.ones_like(ids), torch.tensor(positions)[None], decoder.empty_cache())
     held = [(key[0].numpy(), value[0].numpy()) for key, value in cache]
-    return Sequence_(tokens, positions, logits[0].numpy(), held)
+    return Alone(tokens, positions, logits[0].numpy(), held)
 
 
-def _feeds(
-    decoder: Decoder, chance: np.random.Generator, case: Case, sequences: Sequence[Sequence_]
-) -> dict[str, Array]:
+def _feeds(decoder: Decoder, chance: np.random.Generator, case: Case, sequences: Sequence[Alone]) -> dict[str, Array]:
     config, names = decoder.config, input_names(decoder.config.layers)
     batch, past, rows = len(sequences), max(case.past), max(case.rows)
     tokens = chance.integers(0, config.vocab_size, (batch, rows))
@@ -132,14 +130,17 @@ def _feeds(
     return feeds
 
 
-def _differences(
-    decoder: Decoder, case: Case, sequences: Sequence[Sequence_], outputs: Mapping[str, Array]
-) -> list[float]:
+def _differences(decoder: Decoder, case: Case, sequences: Sequence[Alone], outputs: Mapping[str, Array]) -> list[float]:
     names = output_names(decoder.config.layers)
     past, rows = max(case.past), max(case.rows)
-    first = rows - (case.kept or rows)
+    kept = case.kept or rows
+    batches = {outputs[name].shape[0] for name in outputs}
+    totals = {outputs[name].shape[2] for name in (*names.present_keys, *names.present_values)}
+    if (batches, totals, outputs[names.logits].shape[1]) != ({len(sequences)}, {past + rows}, kept):
+        return [float("inf")]
     found: list[float] = []
     for at, (sequence, before, now) in enumerate(zip(sequences, case.past, case.rows, strict=True)):
+        first = rows - kept
         found.append(_largest(outputs[names.logits][at, : now - first], sequence.logits[before + first :]))
         for side, layers in enumerate((names.present_keys, names.present_values)):
             for layer, name in enumerate(layers):
