@@ -10,6 +10,7 @@ from pathlib import Path
 
 CPU_FACTS = Path("/proc/cpuinfo")
 CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+CPU_TWINS = Path("/sys/devices/system/cpu/smt/active")
 
 
 def processor_name(facts: Path = CPU_FACTS) -> str:
@@ -26,11 +27,21 @@ def processor_name(facts: Path = CPU_FACTS) -> str:
     return f"{named} {digest[:16]}"
 
 
-def usable_threads(quota: Path = CPU_QUOTA) -> int:
-    """Processors this process may use: its affinity, bounded by a container's quota. At least 1."""
+def usable_threads(quota: Path = CPU_QUOTA, twins: Path = CPU_TWINS) -> int:
+    """Cores this process may use, at least 1: its affinity, twins of one core counted once, bounded by a container's
+    quota.
+    """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (allowed + 1) // 2 if _read(twins) == "1" else allowed
     try:
-        limit, period = quota.read_text("ascii").split()
-        return max(1, min(allowed, int(limit) // int(period)))
-    except (OSError, ValueError):  # no such file, or "max": no quota
-        return max(1, allowed)
+        limit, period = _read(quota).split()
+        return max(1, min(cores, int(limit) // int(period)))
+    except ValueError:  # nothing there, or "max": no quota
+        return cores
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""

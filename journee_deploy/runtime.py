@@ -55,13 +55,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How to open a model. `threads` 0 lets the runtime choose; `row_rule` False skips the self-test (drafts
-    need none).
+    """How to open a model. `threads` 0 lets the runtime choose; `row_rule` False skips the self-test, for drafts;
+    `verify` False skips the hashes of a bundle's files, for one that was verified already.
     """
 
     provider: str = "cpu"
     threads: int = 0
     row_rule: bool = True
+    verify: bool = True
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ class OnnxRuntime:
 
     def open(self, source: Path, role: str, options: OpenOptions) -> Model:
         self._check_provider(options.provider)
-        record = role_of(source)
+        record = role_of(source, options.verify)
         threads = options.threads or usable_threads()
         session = make_session(record.graph, options.provider, threads)
         name = f"{record.root.name} {role}"

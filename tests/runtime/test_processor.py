@@ -37,3 +37,10 @@ def test_a_quota_bounds_the_threads(tmp_path: Path) -> None:
     assert usable_threads(tmp_path / "cpu.max") == 1
     (tmp_path / "cpu.max").write_text("20000 100000")
     assert usable_threads(tmp_path / "cpu.max") == 1
+
+
+def test_twins_of_one_core_count_once(tmp_path: Path) -> None:
+    (tmp_path / "active").write_text("0\n")
+    all_of_them = usable_threads(tmp_path / "none", tmp_path / "active")
+    (tmp_path / "active").write_text("1\n")
+    assert usable_threads(tmp_path / "none", tmp_path / "active") == (all_of_them + 1) // 2

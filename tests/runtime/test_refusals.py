@@ -76,6 +76,13 @@ def test_a_flipped_bit_in_a_graph_names_its_hash(target: Path) -> None:
         OnnxRuntime().open(target, "target", ONE_THREAD)
 
 
+def test_hashes_are_left_out_for_a_bundle_verified_already(target: Path) -> None:
+    (target / "tokenizer.json").write_text("[]")
+    with pytest.raises(BundleError, match="damaged"):
+        OnnxRuntime().open(target, "target", ONE_THREAD)
+    OnnxRuntime().open(target, "target", replace(ONE_THREAD, verify=False)).close()
+
+
 def test_a_graph_that_onnxruntime_cannot_load_is_named(tmp_path: Path) -> None:
     model = build()
     model.graph.node[0].op_type = "NoSuchOperator"
