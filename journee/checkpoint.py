@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
+from zipfile import BadZipFile, ZipFile
 
 import torch
 from torch import Tensor
@@ -174,9 +175,13 @@ def _read(path: Path) -> Any:
             f"checkpoint {path} does not exist; train one with scripts/train_target.py or train_draft.py"
         )
     try:
+        with ZipFile(path) as parts:
+            damaged = parts.testzip()
+        if damaged:
+            raise BadZipFile(f"its part {damaged} is damaged")
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        reason = str(error).splitlines()[0]
+    except (BadZipFile, RuntimeError, EOFError, OSError, ValueError, LookupError, pickle.UnpicklingError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CheckpointError(
             f"{path} is no readable checkpoint, or a truncated one ({reason}); get it again"
         ) from error

@@ -14,10 +14,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from journee.config import ModelConfig
 from journee.model import Decoder
 from journee.tokenizer import Tokens
 
 WINDOWS_A_BATCH = 16
+LONGEST_WINDOW = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ class Score:
 def bits_per_byte(total_nats: float, texts: list[str]) -> float:
     """Code length of the texts in bits, over their UTF-8 length."""
     return total_nats / math.log(2) / sum(len(text.encode()) for text in texts)
+
+
+def evaluation_length(config: ModelConfig) -> int:
+    """The length of windows on which a model is judged."""
+    return min(LONGEST_WINDOW, config.context_length)
 
 
 def batches(tokens: Tokens, length: int) -> Iterator[Tensor]:

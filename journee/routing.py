@@ -21,7 +21,7 @@ from torch import Tensor
 
 from journee.checkpoint import load_checkpoint
 from journee.corpus import read_corpus
-from journee.evaluation import batches
+from journee.evaluation import batches, evaluation_length
 from journee.model import Decoder
 from journee.moe import COLUMNS, SparseMoE
 from journee.tokenizer import Tokens, encode, load_tokenizer, token_texts
@@ -29,8 +29,6 @@ from journee.word_classes import class_of_tokens
 
 REACH = 0.80
 SHARE = 0.60
-LENGTH = 256
-"""Windows of held-out text have this many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def main(checkpoint: Path, corpus: Path | None) -> None:
         target, text = load_checkpoint(checkpoint), read_corpus(corpus)
         tokenizer = load_tokenizer(target.tokenizer)
         tokens = encode(tokenizer, text.held_out)
-        rows = routing_table(target.model(), token_texts(tokenizer), tokens, LENGTH)
+        rows = routing_table(target.model(), token_texts(tokenizer), tokens, evaluation_length(target.config))
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     if text.hash != target.corpus_hash:

@@ -17,24 +17,32 @@ from numpy.typing import NDArray
 from journee.tokenizer import Tokens
 
 OCTAVES = 16
-ROUNDS = 20
+ROUNDS = 50
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Tally:
+    """Sorted keys, n-grams read as numbers in base V, and how often each was seen."""
+
+    keys: Integers
+    times: Integers
+
+    def of(self, keys: Integers) -> Integers:
+        """How often each key was seen."""
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[at] == keys, self.times[at], 0)
+
+
+@dataclass(frozen=True)
 class Counts:
-    """Sorted keys of seen n-grams (read as numbers in base V) and how often each was seen, for n = 1, 2, 3."""
+    """How often each n-gram was seen, for n = 1, 2, 3, and how often each context of n - 1 tokens came before one."""
 
     vocab_size: int
-    keys: tuple[Integers, ...]
-    times: tuple[Integers, ...]
-
-    def of(self, n: int, keys: Integers) -> Integers:
-        """How often each n-gram was seen."""
-        at = np.minimum(np.searchsorted(self.keys[n - 1], keys), len(self.keys[n - 1]) - 1)
-        return np.where(self.keys[n - 1][at] == keys, self.times[n - 1][at], 0)
+    grams: tuple[Tally, ...]
+    contexts: tuple[Tally, ...]
 
 
 @dataclass(frozen=True)
@@ -59,8 +67,10 @@ def fit_trigram(tokens: Tokens, vocab_size: int) -> Trigram:
 
 def count(tokens: Tokens, vocab_size: int) -> Counts:
     """Counts of all 1-, 2- and 3-grams that end at the second token or later."""
-    seen = [np.unique(keys, return_counts=True) for keys in _keys(tokens, vocab_size)]
-    return Counts(vocab_size, tuple(keys for keys, _ in seen), tuple(times for _, times in seen))
+    keys = _keys(tokens, vocab_size)
+    grams = tuple(Tally(*np.unique(gram, return_counts=True)) for gram in keys)
+    contexts = tuple(Tally(*np.unique(gram // vocab_size, return_counts=True)) for gram in keys)
+    return Counts(vocab_size, grams, contexts)
 
 
 def _keys(tokens: Tokens, vocab_size: int) -> list[Integers]:
@@ -73,14 +83,13 @@ def _keys(tokens: Tokens, vocab_size: int) -> list[Integers]:
 def _parts(counts: Counts, tokens: Tokens) -> tuple[Floats, Integers]:
     """The four estimates of each token's probability [tokens, 4], and the octave of its context's count."""
     size = counts.vocab_size
-    uni, bi, tri = _keys(tokens, size)
-    total = counts.times[0].sum()
-    one = counts.of(1, uni) / total
-    before_two, before_three = counts.of(1, bi // size), counts.of(2, tri // size)
-    two = counts.of(2, bi) / np.maximum(before_two, 1)
-    three = counts.of(3, tri) / np.maximum(before_three, 1)
-    octave = np.minimum(np.log2(before_three + 1).astype(np.int64), OCTAVES - 1)
-    return np.stack([three, two, one, np.full(len(uni), 1 / size)], axis=1), octave
+    keys = _keys(tokens, size)
+    before = [context.of(gram // size) for context, gram in zip(counts.contexts, keys, strict=True)]
+    one, two, three = (
+        tally.of(gram) / np.maximum(times, 1) for tally, gram, times in zip(counts.grams, keys, before, strict=True)
+    )
+    octave = np.minimum(np.log2(before[2] + 1).astype(np.int64), OCTAVES - 1)
+    return np.stack([three, two, one, np.full(len(one), 1 / size)], axis=1), octave
 
 
 def _fit_weights(counts: Counts, tokens: Tokens) -> Floats:

@@ -13,7 +13,7 @@ from rich.console import Console
 from journee.checkpoint import Checkpoint, CheckpointError, check_pair, load_checkpoint, rounded, save_checkpoint
 from journee.corpus import Corpus, read_corpus
 from journee.cost import multiply_adds, parameters
-from journee.evaluation import bits_per_byte, overlap, score
+from journee.evaluation import bits_per_byte, evaluation_length, overlap, score
 from journee.model import Decoder
 from journee.routing import print_table, routing_table
 from journee.tokenizer import Tokens, encode, load_tokenizer, token_texts, train_tokenizer
@@ -23,8 +23,6 @@ from journee.training.settings import DistillSettings, Settings, read_settings
 from journee.training.windows import Windows
 from journee.trigram import fit_trigram
 from journee.word_classes import class_of_tokens
-
-EVALUATION_LENGTH = 256
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,8 @@ def _judged(
     """The checkpoint with its figures, measured on the rounded weights, and printed."""
     checkpoint = _checkpoint(settings, texts, trained)
     model = checkpoint.model()
-    result = score(model, texts.held_out, texts.corpus.held_out, EVALUATION_LENGTH)
+    length = evaluation_length(settings.model)
+    result = score(model, texts.held_out, texts.corpus.held_out, length)
     trigram = fit_trigram(texts.training, settings.model.vocab_size).nats(texts.held_out)
     measured = {"trigram_bits_per_byte": bits_per_byte(trigram, texts.corpus.held_out)}
     console.print(
@@ -110,9 +109,9 @@ def _judged(
         highlight=False,
     )
     if model.mixture is not None:
-        print_table(routing_table(model, texts.names, texts.held_out, EVALUATION_LENGTH), console)
+        print_table(routing_table(model, texts.names, texts.held_out, length), console)
     if teacher is not None:
-        measured["overlap"] = overlap(teacher.model(), model, texts.held_out, EVALUATION_LENGTH)
+        measured["overlap"] = overlap(teacher.model(), model, texts.held_out, length)
         console.print(f"overlap with {teacher.source} (1 - TV): {measured['overlap']:.4f}", highlight=False)
     return replace(checkpoint, held_out_loss=result.loss, bits_per_byte=result.bits_per_byte, measured=measured)
 

@@ -108,6 +108,9 @@ def parse_settings(values: Mapping[str, Any], role: str) -> Settings:
     for name in ("tokenizer", "model", "training"):
         if name not in values:
             raise SettingsError(f"the table [{name}] is missing; add it")
+    for name, kind in (("seed", int), ("out", str), ("corpus", str)):
+        if name in values and type(values[name]) is not kind:
+            raise SettingsError(f"{name} is {values[name]!r}; expected {kind.__name__}")
     tokenizer = values["tokenizer"]
     _known("[tokenizer]", tokenizer, ("vocab_size",))
     if "vocab_size" in values["model"]:
@@ -116,6 +119,12 @@ def parse_settings(values: Mapping[str, Any], role: str) -> Settings:
     routing = _table("routing", RoutingSettings, values.get("routing", {})) if model.moe else None
     if "routing" in values and routing is None:
         raise SettingsError("[routing] needs a mixture; add [model.moe] or take [routing] out")
+    training = _training(values["training"])
+    if training.sequence > model.context_length:
+        raise SettingsError(
+            f"training.sequence is {training.sequence}, more than model.context_length = {model.context_length}; "
+            "lower the one or raise the other"
+        )
     distill = _table("distill", DistillSettings, values["distill"]) if "distill" in values else None
     return Settings(
         role=role,
@@ -123,7 +132,7 @@ def parse_settings(values: Mapping[str, Any], role: str) -> Settings:
         out=Path(values.get("out", f"checkpoints/{role}.pt")),
         corpus=Path(values["corpus"]) if "corpus" in values else None,
         model=model,
-        training=_training(values["training"]),
+        training=training,
         routing=routing,
         distill=distill,
     )

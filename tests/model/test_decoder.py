@@ -55,7 +55,7 @@ def pieces(ids, cuts):
 tokens = st.lists(st.integers(0, CONFIG.vocab_size - 1), min_size=1, max_size=24)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 @given(tokens, st.lists(st.integers(0, 100), max_size=6), st.lists(st.integers(0, 60), max_size=5))
 @pytest.mark.parametrize("export_ops", [False, True])
 def test_piecemeal_with_padding_equals_all_at_once(model, export_ops, ids, cuts, padding):
