@@ -53,10 +53,11 @@ def expected(text: Text) -> Rows:
 
 @dataclass
 class FakeForward:
-    """`fault` gives what a run adds to all of its rows. `runs` counts and `trims` lists what was asked for."""
+    """`fault` gives what a run adds to all of its rows. `runs`, `padding` and `trims` tell what was asked for."""
 
     fault: Fault = healthy
     runs: int = 0
+    padding: int = 0
     trims: list[int] = field(default_factory=list)
     closed: bool = False
 
@@ -67,6 +68,7 @@ class FakeForward:
         self.runs += 1
         start, rows = len(past), len(tokens)
         real = int(mask[start:].sum())
+        self.padding += rows - real
         assert mask.tolist() == [1] * (start + real) + [0] * (rows - real)
         assert positions.tolist() == list(range(start, start + rows))
         assert 1 <= real <= rows

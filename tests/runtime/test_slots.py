@@ -86,12 +86,13 @@ def test_a_long_prompt_runs_in_chunks() -> None:
     assert forward.runs == 3
 
 
-def test_counters_tell_padding_from_rows_asked_for() -> None:
-    model, _ = fake_model(RowRule(2, 4))
+def test_counters_and_masks_tell_padding_from_rows_asked_for() -> None:
+    model, forward = fake_model(RowRule(2, 4))
     model.run([Step(0, TEXT[:5], 0, 1)])
     model.run([Step(0, TEXT[5:6], 5, 1)])
     counters = model.counters
     assert (counters.runs, counters.rows, counters.padding) == (2, 6, 3 + 2)
+    assert forward.padding == counters.padding
     assert counters.seconds > 0
 
 
