@@ -38,11 +38,11 @@ def load(
     found = find_runtime(runtime)
     role = opened.role("target")
     codec = Codec.from_file(role.tokenizer)
-    target = found.open(role.folder, "target", OpenOptions(provider, threads))
+    target = found.open(role.folder, "target", OpenOptions(provider, threads, verify=False))
     try:
         chosen: Model | DraftKind = kind
         if kind == "model":
-            options = OpenOptions(draft_provider or provider, threads, row_rule=False)
+            options = OpenOptions(draft_provider or provider, threads, row_rule=False, verify=False)
             chosen = found.open(opened.role("draft").folder, "draft", options)
         return LanguageModel(str(bundle), target, codec, draft=chosen, ends=role.end_of_sequence)
     except BaseException:

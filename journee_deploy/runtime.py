@@ -64,6 +64,10 @@ class OpenOptions:
     row_rule: bool = True
     verify: bool = True
 
+    def __post_init__(self) -> None:
+        if self.threads < 0:
+            raise RuntimeFailure(f"threads is {self.threads}; it must be at least 1, or 0 to let the runtime choose")
+
 
 @dataclass(slots=True)
 class Counters:

@@ -71,7 +71,7 @@ def trace(decoder: Decoder) -> ir.Model:
     """The graph as PyTorch's exporter leaves it; `graph.finish` makes it ours."""
     module = GraphDecoder(decoder).eval()
     layers = decoder.config.layers
-    with _graph_ops(decoder), _quiet(), torch.no_grad():
+    with _graph_ops(decoder), quiet(), torch.no_grad():
         program: Any = torch.onnx.export(  # pyright: ignore[reportUnknownMemberType]
             module,
             _example(decoder),
@@ -121,7 +121,7 @@ def _graph_ops(decoder: Decoder) -> Generator[None]:
 
 
 @contextmanager
-def _quiet() -> Generator[None]:
+def quiet() -> Generator[None]:
     """Without the exporter's remarks: on torchvision, which nobody needs, and on names that several axes
     share.
     """
