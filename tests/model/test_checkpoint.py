@@ -91,7 +91,7 @@ def test_a_flipped_bit_is_refused(held, path):
     content = bytearray(path.read_bytes())
     content[content.index(held.weights["embedding.weight"].numpy().tobytes()) + 5] ^= 4
     path.write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"part target/data/\d+ is damaged"):
+    with pytest.raises(CheckpointError, match=r"its part .* is damaged"):
         load_checkpoint(path)
 
 

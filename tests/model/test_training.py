@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from journee.checkpoint import CheckpointError, check_pair, load_checkpoint
+from journee.compare import main as compare_command
 from journee.evaluation import evaluation_length, overlap, score
 from journee.model import Decoder
 from journee.routing import main as routing_command
@@ -229,3 +230,13 @@ def test_the_routing_command_refuses_a_draft(draft_settings, corpus):
     result = CliRunner().invoke(routing_command, [str(draft_settings.out), "--corpus", str(corpus)])
     assert result.exit_code != 0
     assert "no mixture of experts" in result.output
+
+
+def test_a_pair_is_compared(target_settings, draft_settings, corpus):
+    for settings in (target_settings, draft_settings):
+        train(settings, QUIET)
+    paths = [str(target_settings.out), str(draft_settings.out), "--corpus", str(corpus)]
+    result = CliRunner().invoke(compare_command, paths)
+    assert result.exit_code == 0, result.output
+    assert "overlap (1 - TV)" in result.output
+    assert "interpolated trigram" in result.output
