@@ -44,4 +44,5 @@ class History:
 
     def seen(self) -> list[int]:
         """Every token of prompt and generated text, once each, in no particular order."""
-        return list(self._in_prompt) + [token for token in self.counts if token not in self._in_prompt]
+        prompt = list(self._in_prompt)  # order: irrelevant
+        return prompt + [token for token in self.counts if token not in self._in_prompt]  # order: irrelevant

@@ -68,10 +68,10 @@ def process(
         for token in history.seen():
             x[token] = x[token] / r if x[token] > 0.0 else x[token] * r
     if sampling.frequency_penalty != 0.0:
-        for token in history.counts:
+        for token in history.counts:  # order: irrelevant
             x[token] = x[token] - sampling.frequency_penalty * history.counts[token]
     if sampling.presence_penalty != 0.0:
-        for token in history.counts:
+        for token in history.counts:  # order: irrelevant
             x[token] = x[token] - sampling.presence_penalty
     for token in banned:
         x[token] = -INFINITY

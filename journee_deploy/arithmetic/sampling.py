@@ -6,7 +6,7 @@ rounding, is in docs/distributions.md. An option at its default does nothing at 
 
 from __future__ import annotations
 
-LARGEST = 3.4028234663852886e38  # float32's largest: keeps every sum and product below finite in float64
+LARGEST = float((1 << 128) - (1 << 104))  # float32's largest: keeps every sum and product below finite in float64
 
 
 class SamplingError(ValueError):
@@ -48,7 +48,7 @@ class Sampling:
             raise SamplingError("top_p is 0; it must be above 0 and at most 1 (1 is off)")
         self.min_p = _number("min_p", min_p, 0.0, 1.0, "from 0 (off) to 1")
         self.repetition_penalty = _number(
-            "repetition_penalty", repetition_penalty, 0.01, 100.0, "from 0.01 to 100 (1 is off)"
+            "repetition_penalty", repetition_penalty, 1 / 100, 100.0, "from 0.01 to 100 (1 is off)"
         )
         finite = "a number within float32's range (0 is off)"
         self.frequency_penalty = _number("frequency_penalty", frequency_penalty, -LARGEST, LARGEST, finite)

@@ -88,3 +88,12 @@ def tokens_of(emits):
 
 def kinds_of(emits):
     return [kind for emit in emits for kind in emit.kinds]
+
+
+def refusal(kind, make):
+    """What an error of this kind says when `make` is called; "" if there is none."""
+    try:
+        make()
+    except kind as error:
+        return str(error) or "refused"
+    return ""
