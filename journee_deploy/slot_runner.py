@@ -70,9 +70,7 @@ class Slot(Generic[Cache]):
     def origin(self, start: int, count: int, rule: RowRule) -> int:
         """Where to begin a run of `count` rows from `start` on: there, or at the earlier cache in place of padding."""
         earlier = self.before.length
-        if self.after.length != start and 0 < start - earlier <= rule.padding(start, count):
-            return earlier
-        return start
+        return earlier if 0 < start - earlier <= rule.padding(start, count) else start
 
     def _cache_of(self, length: int, forward: Forward[Cache]) -> Held[Cache]:
         for held in (self.after, self.before):
