@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from tests.runtime.tiny_bundle import write_bundle
 from tests.runtime.tiny_graph import SMALL
 
 TEXT = tuple(np.random.default_rng(5).integers(0, SMALL.vocabulary, SMALL.context).tolist())
-REPOSITORY = Path(__file__).parents[2]
 
 
 def row_by_row(model: Model, text: tuple[int, ...], slot: int = 90) -> Rows:
@@ -148,16 +146,3 @@ def test_a_session_elsewhere_than_asked_is_refused() -> None:
         check_session_provider("a graph", "cuda", ["CPUExecutionProvider"])
     with pytest.raises(RuntimeFailure, match="runs on nothing"):
         check_session_provider("a graph", "cpu", [])
-
-
-def imports(file: Path) -> set[str]:
-    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
-    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-
-
-def test_one_file_of_what_runs_models_imports_onnxruntime() -> None:
-    rooms = ("journee_deploy", "journee", "runtimes")
-    files = [file for room in rooms for file in sorted((REPOSITORY / room).rglob("*.py"))]
-    importing = [file for file in files if any(name.split(".")[0] == "onnxruntime" for name in imports(file))]
-    assert importing == [REPOSITORY / "runtimes" / "journee_runtimes" / "onnx.py"]
