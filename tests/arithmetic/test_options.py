@@ -42,8 +42,8 @@ def test_top_k_keeps_ties() -> None:
 
 
 def test_top_k_is_decided_on_logits_even_where_their_probabilities_are_equal() -> None:
-    """exp rounds both to 2^50 units, but 1 + 2^-52 is the larger logit."""
-    assert kept([1.0, 1.0 + 2.0**-52], top_k=1) == [1]
+    """Both have 2^50 units in step 6, but one is the larger logit."""
+    assert kept([0.0, 2.0**-60], top_k=1) == [1]
 
 
 def test_top_p_stops_once_the_mass_before_reaches_it() -> None:
@@ -56,8 +56,9 @@ def test_top_p_stops_once_the_mass_before_reaches_it() -> None:
 
 
 def test_top_p_takes_the_best_token_first_among_equal_probabilities() -> None:
-    """The larger logit is at 1; its probability is no larger than that of 0, which has the lower index."""
-    assert kept([1.0, 1.0 + 2.0**-52], top_p=0.5) == [1]
+    """The larger logit is at 1; its probability is one half too, and 0 has the lower index."""
+    assert kept([0.0, 2.0**-60]) == [0, 1]
+    assert kept([0.0, 2.0**-60], top_p=0.5) == [1]
 
 
 def test_min_p_is_relative_to_the_best_and_includes_equality() -> None:
