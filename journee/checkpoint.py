@@ -137,7 +137,7 @@ _PLAIN = (
 def load_checkpoint(path: Path | str) -> Checkpoint:
     """The checkpoint at `path`; refuses files that are missing, damaged, of another kind or another version."""
     path = Path(path)
-    content = _read(path)
+    content = read_atomic(path)
     values = cast(dict[str, Any], content if isinstance(content, dict) else {})
     if values.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not a checkpoint of this project; make one with scripts/train_target.py")
@@ -169,7 +169,8 @@ def check_pair(target: Checkpoint, draft: Checkpoint) -> None:
             )
 
 
-def _read(path: Path) -> Any:
+def read_atomic(path: Path) -> Any:
+    """The content of a file that `write_atomically` wrote; refuses one that is missing or damaged."""
     if not path.is_file():
         raise CheckpointError(
             f"checkpoint {path} does not exist; train one with scripts/train_target.py or train_draft.py"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from journee.checkpoint import CheckpointError, write_atomically
+from journee.checkpoint import CheckpointError, read_atomic, write_atomically
 from journee.model import Decoder
 from journee.routing import router_scores
 from journee.training.losses import distillation, load_balance, routing_prior
@@ -113,7 +114,7 @@ class Trainer:
     def save_state(self) -> None:
         """Write the state file, atomically."""
         state = {
-            "settings": self.settings.fingerprint(),
+            "settings": self._fingerprint(),
             "step": self.step,
             "steps": self.settings.training.steps,
             "model": self.model.state_dict(),
@@ -126,8 +127,8 @@ class Trainer:
         path = self.state_path
         if not path.is_file():
             raise CheckpointError(f"there is no {path} to resume from; run without --resume")
-        state: dict[str, Any] = torch.load(path, weights_only=True)
-        mine = self.settings.fingerprint()
+        state: dict[str, Any] = read_atomic(path)
+        mine = self._fingerprint()
         changed = [name for name, value in mine.items() if state["settings"].get(name) != value]
         if changed:
             raise CheckpointError(
@@ -138,6 +139,10 @@ class Trainer:
         for optimizer, held in zip(self._optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(held)
         self.step = state["step"]
+
+    def _fingerprint(self) -> dict[str, Any]:
+        """The settings and the text that a resumed run must share with the broken one."""
+        return self.settings.fingerprint() | {"text": sha256(self.windows.tokens.tobytes()).hexdigest()}
 
     def _check_length(self, step: int, planned: int) -> None:
         """A run may be lengthened or shortened as long as its learning rate hasn't begun to fall."""

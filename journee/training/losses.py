@@ -7,13 +7,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from journee.router import boolean_router
-from journee.word_classes import NO_CLASS
 
 
 def routing_prior(scores: Tensor, classes: Tensor, active: int, margin: float = 1.0) -> Tensor:
     """A hinge that wants each class's tokens at its own expert, and is silent once they are there by `margin`.
 
-    scores [tokens, E + 1], classes [tokens] (a column, or `NO_CLASS`). An expert is reached when its score beats the
+    scores [tokens, E + 1], classes [tokens] (a column, or -1 for none). An expert is reached when its score beats the
     `active`-th largest of the others; the inverter when its score is above 0. Every class weighs the same, and what a
     token's other places go to is left free.
     """
@@ -46,8 +45,3 @@ def load_balance(scores: Tensor, active: int) -> Tensor:
 def distillation(draft_logits: Tensor, target_logits: Tensor) -> Tensor:
     """Cross-entropy of the draft under the target's distribution, both [tokens, V], in nats a token."""
     return functional.cross_entropy(draft_logits, target_logits.softmax(-1))
-
-
-def unclassed(classes: Tensor) -> Tensor:
-    """Which tokens have no class."""
-    return classes == NO_CLASS

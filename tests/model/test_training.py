@@ -135,6 +135,12 @@ def test_resuming_with_other_settings_is_refused_by_name(target_settings, parts)
     trainer.save_state()
     with pytest.raises(CheckpointError, match="another seed"):
         Trainer(replace(target_settings, seed=9), *parts).resume()
+    windows, classes = parts
+    with pytest.raises(CheckpointError, match="another text"):
+        Trainer(target_settings, replace(windows, tokens=windows.tokens[:-1]), classes).resume()
+    trainer.state_path.write_bytes(trainer.state_path.read_bytes()[:-50])
+    with pytest.raises(CheckpointError, match="truncated"):
+        Trainer(target_settings, *parts).resume()
 
 
 def test_either_order_gives_a_pair(target_settings, draft_settings, tmp_path):
