@@ -22,7 +22,8 @@ def one_row(run: Run) -> float:
 
 
 def one_row_kept(run: Run) -> float:
-    return run.keep == 1
+    """A head that takes another path for one row of several."""
+    return run.keep == 1 < run.rows
 
 
 def lanes_of(width: int, after: int = 0) -> Fault:
