@@ -37,7 +37,7 @@ def checked_facts(console: Console, lm: jd.LanguageModel) -> bool:
     console.print(
         f"rows depend on their prefix alone: {_answer(alone)} "
         f"({rows.compared - rows.different} of {rows.compared} rows equal to the bit over random splits; "
-        f"rule: {lm.target.row_rule}, {lm.target.row_rule_note})",
+        f"{lm.target.row_rule_note})",
         markup=False,
         soft_wrap=True,
     )
