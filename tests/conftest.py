@@ -1,5 +1,6 @@
-"""Hypothesis draws the same examples everywhere and sets no clock: a failure here is a failure there. Row rules that the
-tests find are remembered in a folder of their own, not in the user's.
+"""Hypothesis draws the same examples everywhere and sets no clock: a failure here is a failure there.
+
+Row rules that the tests find are remembered in a folder of their own, not in the user's.
 """
 
 from __future__ import annotations
