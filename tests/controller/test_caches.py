@@ -46,11 +46,12 @@ class World:
         self.seed = seed
         self.caches = Caches()
         self.kept: dict[str, list[int]] = {}
+        self.models: dict[str, Any] = {"target": model(1, SIZE), "draft": model(2, SIZE - 1)}
 
-    def generate(self, limit: int, patience: int, ends: tuple[int, ...] = ()) -> bool:
-        """Up to `patience` yields, then close; whether the generation ended by itself."""
+    def generate(self, limit: int, patience: int, ends: tuple[int, ...] = (), breaks: bool = False) -> bool:
+        """Up to `patience` yields, then close, or break a run half-way; whether the generation ended by itself."""
         ops = PlainOps(list(self.text), SIZE, self.sampling)
-        host = Host({"target": model(1, SIZE), "draft": model(2, SIZE - 1)}, ops)
+        host = Host(self.models, ops)
         host.caches = self.kept
         controller = speculate(
             self.text,
@@ -63,10 +64,11 @@ class World:
             caches=self.caches,
         )
         prompt = len(self.text)
+        wish: Any = None
         answer: Any = None
-        for _ in range(patience):
+        for step in range(patience):
             try:
-                wish: Any = controller.send(answer)
+                wish = controller.send(answer)
             except StopIteration:
                 break
             if isinstance(wish, Emit):
@@ -74,10 +76,12 @@ class World:
                 self.text = self.text + wish.tokens
                 answer = None
             self.check()
-            if not isinstance(wish, Emit):
+            if not isinstance(wish, Emit) and step < patience - 1:
                 assert all(isinstance(run, Run) for run in wish)
                 answer = tuple(host.answer(run) for run in wish)
         else:
+            if breaks and patience and not isinstance(wish, Emit):
+                self.break_off(controller, wish)
             controller.close()
             self.check()
             assert len(ops.history) == len(self.text)
@@ -87,6 +91,14 @@ class World:
         self.check()
         assert len(ops.history) == len(self.text)
         return True
+
+    def break_off(self, controller: Any, wish: tuple[Run, ...]) -> None:
+        """A run fails after it has spoilt what it was to overwrite."""
+        for run in wish:
+            cache = self.kept.setdefault(run.role, [])
+            cache[run.start :] = [-1] * len(run.tokens)
+        with pytest.raises(OSError, match="the device is gone"):
+            controller.throw(OSError("the device is gone"))
 
     def check(self) -> None:
         for role in ROLES:
@@ -115,14 +127,16 @@ OPTIONS = st.sampled_from(
     st.lists(st.booleans(), min_size=1, max_size=5),
     OPTIONS,
     st.integers(0, 99),
-    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 14), st.integers(0, 2)), min_size=1, max_size=5),
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(0, 14), st.integers(0, 2), st.booleans()), min_size=1, max_size=5
+    ),
 )
 def test_the_invariant_holds_at_every_yield_and_after_every_close(
     prompt: list[int], draft: Any, lengths: list[int], stops: list[bool], sampling: Sampling, seed: int, turns: Any
 ) -> None:
     world = World(prompt, draft(), ScriptedPace(lengths, stops), sampling, seed)
-    for limit, patience, more in turns:
-        world.generate(limit, patience, ends=(4,) if limit % 2 else ())
+    for limit, patience, more, breaks in turns:
+        world.generate(limit, patience, (3,) if limit % 2 else (), breaks)
         world.text = world.text + [more] * more  # a chat's next turn
         world.check()
 
@@ -153,6 +167,23 @@ def test_a_generation_broken_off_leaves_nothing_that_the_next_one_counts_on() ->
     assert world.generate(1, 100)
     assert world.caches.valid("draft") < 3
     assert world.caches.valid("target") == 3
+
+
+def test_a_text_whose_end_was_accepted_can_be_taken_up_again() -> None:
+    """Both caches then hold the whole text; its last token is run once more. A run that breaks there is not trusted."""
+    world = World([0], ModelDraft(), ScriptedPace([4], [False]), Sampling(temperature=0.0), 0)
+    world.models = {"target": counting, "draft": counting}
+    assert world.generate(50, 100, ends=(2,))
+    assert world.text == [0, 1, 2]
+    assert world.caches.valid("target") == world.caches.valid("draft") == 3
+    world.generate(50, 1, breaks=True)
+    assert world.caches.valid("draft") == 2
+    assert world.generate(2, 100)
+    assert world.text == [0, 1, 2, 3, 4]
+
+
+def counting(prefix: list[int]) -> list[float]:
+    return [float(token == (prefix[-1] + 1) % SIZE) for token in range(SIZE)]
 
 
 def valid_after(accepting: bool, length: int, limit: int = 50) -> tuple[int, int, int]:
