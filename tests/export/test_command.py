@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -143,6 +144,12 @@ def test_force_does_not_replace_what_is_no_bundle(run: Run, tmp_path: Path) -> N
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "letters.txt").write_text("dear")
     assert "is no bundle" in refusal([run.target, "-o", tmp_path / "b", "--force"], tmp_path)
+
+
+def test_without_the_export_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "journee_export.run", None)
+    message = refusal([tmp_path / "target.pt", "-o", tmp_path / "b"], tmp_path)
+    assert "install what exporting needs: pip install 'journee-deploy[export]'" in message
 
 
 def test_an_output_must_be_named(run: Run) -> None:
