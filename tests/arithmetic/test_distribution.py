@@ -26,8 +26,8 @@ UNITS = 2**50
 
 def units(vector: Any) -> list[int]:
     """Whole numbers of 2^-50, or a failure."""
-    scaled = [Fraction(float(value)) * UNITS for value in vector]
-    assert all(value.denominator == 1 and value >= 0 for value in scaled)
+    scaled = [float(value) * UNITS for value in vector]  # a power of two: exact
+    assert all(value >= 0.0 and value.is_integer() for value in scaled)
     return [int(value) for value in scaled]
 
 
