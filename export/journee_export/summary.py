@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.console import Console
 from rich.table import Table
 
 from journee_deploy.bundle import Bundle
 from journee_deploy.manifest import MANIFEST, RoleRecord
 
-COMMON = 8
+COMMON = 10
 """Operators listed by name; the others are counted together."""
 
 
 def show_summary(console: Console, bundle: Bundle) -> None:
-    """Files with their sizes, then models, then parity, then a line that says what happened."""
-    console.print(_files(bundle), _models(bundle), _parity(bundle))
+    """Files with their sizes, models, operators, parity, and a line that says what happened."""
+    console.print(_files(bundle), _models(bundle), _operators(bundle), _parity(bundle))
     roles = " and ".join(bundle.roles)
     size = sum(record.size for record in bundle.manifest.files.values())
     worst = max(found.difference for role in bundle.roles for found in bundle.manifest.roles[role].graphs[0].parity)
@@ -45,7 +47,6 @@ def _models(bundle: Bundle) -> Table:
     table.add_row("vocabulary, context", *(f"{r.vocabulary_size:,}, {r.context_length:,}" for r in records))
     table.add_row("router", *(record.graphs[0].router for record in records))
     table.add_row("nodes", *(f"{sum(record.graphs[0].operators.values()):,}" for record in records))
-    table.add_row("operators", *(_operators(record) for record in records))
     table.add_row("row rule here", *(_row_rule(record) for record in records))
     return table
 
@@ -54,13 +55,19 @@ def _shape(record: RoleRecord) -> str:
     return f"{record.layers}, {record.kv_heads}, {record.head_dim}"
 
 
-def _operators(record: RoleRecord) -> str:
-    """The custom op, the most frequent ones, and how many others."""
-    operators = record.graphs[0].operators
-    ours = [name for name in operators if "::" in name]
-    shown = ours + [name for name in operators if name not in ours][:COMMON]
-    others = sum(operators.values()) - sum(operators[name] for name in shown)
-    return "\n".join([*(f"{operators[name]:>4} {name}" for name in shown), f"{others:>4} others"])
+def _operators(bundle: Bundle) -> Table:
+    """Nodes by type: our own op, then the most frequent ones, then all others together."""
+    table = Table("operator", title="Operators", title_justify="left")
+    counts = [bundle.manifest.roles[role].graphs[0].operators for role in bundle.roles]
+    total = sum(map(Counter, counts), Counter[str]())
+    shown = sorted(total, key=lambda name: ("::" not in name, -total[name], name))[:COMMON]
+    for role in bundle.roles:
+        table.add_column(role, justify="right")
+    for name in shown:
+        table.add_row(name, *(str(count.get(name, 0)) for count in counts))
+    others = (sum(count for name, count in found.items() if name not in shown) for found in counts)
+    table.add_row("others", *map(str, others))
+    return table
 
 
 def _row_rule(record: RoleRecord) -> str:
