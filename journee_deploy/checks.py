@@ -26,17 +26,19 @@ def rows_by_prefix(model: Model, tokens: Sequence[int], rounds: int = 8, seed: i
     """Run `tokens` whole, then in random splits of 1 to 17 rows after prefills of random length; compare the bits."""
     generator = random.Random(seed)
     length = len(tokens)
-    (whole,) = model.run([Step(WHOLE, tuple(tokens), 0, length)])
     compared = different = 0
-    for _ in range(rounds):
-        done = 0
-        for count in _splits(generator, length):
-            (rows,) = model.run([Step(SPLIT, tuple(tokens[done : done + count]), done, count)])
-            compared += count
-            different += _different(rows, whole[done : done + count])
-            done += count
-    model.release(WHOLE)
-    model.release(SPLIT)
+    try:
+        (whole,) = model.run([Step(WHOLE, tuple(tokens), 0, length)])
+        for _ in range(rounds):
+            done = 0
+            for count in _splits(generator, length):
+                (rows,) = model.run([Step(SPLIT, tuple(tokens[done : done + count]), done, count)])
+                compared += count
+                different += _different(rows, whole[done : done + count])
+                done += count
+    finally:
+        model.release(WHOLE)
+        model.release(SPLIT)
     return RowCheck(compared, different)
 
 
@@ -67,5 +69,11 @@ def greedy_identical(lm: LanguageModel, prompt: str, max_new_tokens: int, length
     fast = lm.generate(prompt, max_new_tokens=max_new_tokens, temperature=0, speculation_length=length)
     if plain.tokens == fast.tokens:
         return GreedyCheck(True, f"{len(plain.tokens)} tokens compared")
-    first = next(i for i, (a, b) in enumerate(zip(plain.tokens, fast.tokens, strict=False)) if a != b)
-    return GreedyCheck(False, f"token {first} is {fast.tokens[first]}, and {plain.tokens[first]} in the plain text")
+    return GreedyCheck(False, _first_difference(fast.tokens, plain.tokens))
+
+
+def _first_difference(fast: Sequence[int], plain: Sequence[int]) -> str:
+    for i, (ours, theirs) in enumerate(zip(fast, plain, strict=False)):
+        if ours != theirs:
+            return f"token {i} is {ours}, and {theirs} in the plain text"
+    return f"the text has {len(fast)} tokens, and {len(plain)} in plain decoding; the rest is the same"

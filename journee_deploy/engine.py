@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Lock
+from threading import RLock
 from time import perf_counter
 
 from journee_deploy.arithmetic.arena import Arena
@@ -35,11 +35,15 @@ class Meter:
 
 
 class Engine:
-    """Models by role. Generations may run at the same time from several threads; each model runs one step at a time."""
+    """Models by role. Generations may run at the same time from several threads; each model runs one step at a time.
+
+    The locks are re-entrant, since the collector may end an abandoned generation, which gives its slots back, while
+    another one's step is running in the same thread.
+    """
 
     def __init__(self, models: Mapping[str, Model]) -> None:
         self.models = dict(models)
-        self._locks = {role: Lock() for role in self.models}
+        self._locks = {role: RLock() for role in self.models}
         self._slots = count()
 
     def drive(
@@ -75,9 +79,10 @@ class Engine:
         return ops.hold(run.role, run.start + len(run.tokens) - run.keep + 1, rows)
 
     def close(self) -> None:
-        """Free the models."""
-        for model in self.models.values():
-            model.close()
+        """Free the models, each once its step is done."""
+        for role, model in self.models.items():
+            with self._locks[role]:
+                model.close()
 
 
 def _send(

@@ -10,7 +10,7 @@ It puts together what the other modules do: options (request), tokens (text), di
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Literal, Unpack
 
@@ -59,11 +59,12 @@ class LanguageModel:
             models["draft"] = draft
         self.draft: DraftKind = draft if isinstance(draft, str) else "model"
         self.engine = Engine(models)
-        if target.vocabulary_size < codec.size:
-            raise RequestError(
-                f"{target.name} gives {target.vocabulary_size} logits a row and its tokenizer has {codec.size} tokens; "
-                "export the model again with its own tokenizer"
-            )
+        for model in models.values():
+            if model.vocabulary_size < codec.size:
+                raise RequestError(
+                    f"{model.name} gives {model.vocabulary_size} logits a row, the tokenizer has {codec.size} tokens; "
+                    "export the model again with its own tokenizer"
+                )
         codec.check(self.ends)
 
     def generate(self, prompt: str | Sequence[int], **options: Unpack[Options]) -> Generation:
@@ -85,6 +86,11 @@ class LanguageModel:
 
     def drafting(self, request: Request) -> Draft:
         """Who proposes in a generation."""
+        if request.draft and self.draft == "none" and request.speculation_length is not None:
+            raise RequestError(
+                f"speculation_length is {request.speculation_length} and {self.name} has no draft; "
+                "load it with a draft, or leave the length out for plain decoding"
+            )
         if not request.draft or self.draft == "none":
             return NoDraft()
         if self.draft == "uniform":
@@ -108,7 +114,6 @@ class Stream(Iterator[Piece]):
     """One generation under way: iterate for pieces of text; `generation()` is what there is so far, or in all."""
 
     def __init__(self, lm: LanguageModel, prompt: str | Sequence[int], request: Request) -> None:
-        check_denormals()
         tokens = _tokens(lm, prompt, request.special)
         limit = min(request.max_new_tokens, lm.target.context_length - len(tokens))
         strings = StopStrings(lm.codec, request.stop_strings())
@@ -124,7 +129,7 @@ class Stream(Iterator[Piece]):
             chance=Chance(ops, Philox(seed, request.sample)),
             rule=Residual(),
             draft=draft,
-            pace=ConstantPace(request.speculation_length),
+            pace=ConstantPace(request.length()),
             stops=Stops(
                 limit,
                 reason=LENGTH if limit == request.max_new_tokens else CONTEXT,
@@ -157,6 +162,7 @@ class Stream(Iterator[Piece]):
 
     def __next__(self) -> Piece:
         while not self._ready:
+            check_denormals()  # a flag of the thread that samples, which may be another one each time
             self._take(next(self._emits))
         piece = self._ready.pop(0)
         self._text.append(piece)
@@ -192,9 +198,11 @@ def _tokens(lm: LanguageModel, prompt: str | Sequence[int], special: bool) -> li
     """The prompt's tokens, refused where there are none or too many."""
     if isinstance(prompt, str):
         tokens = lm.codec.encode(prompt, special)
-    else:
+    elif isinstance(prompt, Iterable):
         tokens = list(prompt)
         lm.codec.check(tokens)
+    else:
+        raise RequestError(f"the prompt is {prompt!r}; give a text or a list of tokens")
     if not tokens:
         raise RequestError("the prompt is empty; give at least one character or token")
     if len(tokens) >= lm.target.context_length:

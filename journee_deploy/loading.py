@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
@@ -38,16 +39,21 @@ def load(
     found = find_runtime(runtime)
     role = opened.role("target")
     codec = Codec.from_file(role.tokenizer)
-    target = found.open(role.folder, "target", OpenOptions(provider, threads, verify=False))
-    try:
-        chosen: Model | DraftKind = kind
+    with ExitStack() as opened_models:
+
+        def open_role(name: str, where: str, row_rule: bool) -> Model:
+            options = OpenOptions(where, threads, row_rule=row_rule, verify=False)  # hashed above, if at all
+            model = found.open(opened.role(name).folder, name, options)
+            opened_models.callback(model.close)
+            return model
+
+        target = open_role("target", provider, True)
+        drafting: Model | DraftKind = kind
         if kind == "model":
-            options = OpenOptions(draft_provider or provider, threads, row_rule=False, verify=False)
-            chosen = found.open(opened.role("draft").folder, "draft", options)
-        return LanguageModel(str(bundle), target, codec, draft=chosen, ends=role.end_of_sequence)
-    except BaseException:
-        target.close()
-        raise
+            drafting = open_role("draft", draft_provider or provider, False)
+        lm = LanguageModel(str(bundle), target, codec, draft=drafting, ends=role.end_of_sequence)
+        opened_models.pop_all()  # they are the language model's now
+        return lm
 
 
 def _draft_kind(bundle: Bundle, draft: DraftChoice) -> DraftKind:

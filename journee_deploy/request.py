@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import TypedDict, TypeVar
 
 from journee_deploy.arithmetic.sampling import Sampling
 
@@ -24,12 +25,16 @@ class Options(TypedDict, total=False):
     sample: int
     rule: str
     draft: bool
-    speculation_length: int
+    speculation_length: int | None
     temperature: float
     top_k: int
     top_p: float
     min_p: float
     repetition_penalty: float
+    frequency_penalty: float
+    presence_penalty: float
+    logit_bias: Mapping[int, float]
+    min_new_tokens: int
     stop: str | Sequence[str]
     stop_tokens: Sequence[int | Sequence[int]]
     special: bool
@@ -45,12 +50,12 @@ class Request:
     sample              0 to 2^32 - 1: independent streams of one seed
     rule                how a round decides: "residual"
     draft               False is plain decoding
-    speculation_length  K, at least 1: proposals a round
-    temperature … repetition_penalty   see journee_deploy.arithmetic.sampling.Sampling
+    speculation_length  K, at least 1: proposals a round; None is 4. Refused where there is no draft to use it
+    temperature to min_new_tokens   see journee_deploy.arithmetic.sampling.Sampling
     stop                a string, or several: the text ends where the first one begins
     stop_tokens         tokens, or sequences of tokens, that end the text and are not in it
     special             the text of special tokens in the prompt becomes those tokens; otherwise it is plain text
-    trace               the report holds p, q, the coin, the distance and the likeliest tokens for every token
+    trace               the report tells how each token came to be (controller.Judgement)
     """
 
     max_new_tokens: int = 64
@@ -58,43 +63,104 @@ class Request:
     sample: int = 0
     rule: str = "residual"
     draft: bool = True
-    speculation_length: int = DEFAULT_LENGTH
+    speculation_length: int | None = None
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
     min_p: float = 0.0
     repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict[int, float])
+    min_new_tokens: int = 0
     stop: str | Sequence[str] = ()
     stop_tokens: Sequence[int | Sequence[int]] = ()
     special: bool = False
     trace: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_new_tokens < 1:
-            raise RequestError(f"max_new_tokens is {self.max_new_tokens}; it must be at least 1")
-        if self.speculation_length < 1:
-            raise RequestError(
-                f"speculation_length is {self.speculation_length}; at least 1, and plain decoding is draft=False"
-            )
+        _whole("max_new_tokens", self.max_new_tokens, 1)
+        _whole("sample", self.sample, 0, (1 << 32) - 1)
+        if self.seed is not None:
+            _whole("seed", self.seed, 0, (1 << 64) - 1)
+        if self.speculation_length is not None:
+            if not self.draft:
+                raise RequestError("speculation_length goes with a draft: leave it out, or leave out draft=False")
+            _whole("speculation_length", self.speculation_length, 1, advice="; plain decoding is draft=False")
         if self.rule not in RULES:
             raise RequestError(f"there is no rule {self.rule!r}; there is: {', '.join(RULES)}")
-        if self.seed is not None and not 0 <= self.seed < 1 << 64:
-            raise RequestError(f"seed is {self.seed}; it must be from 0 to 2^64 - 1")
-        if not 0 <= self.sample < 1 << 32:
-            raise RequestError(f"sample is {self.sample}; it must be from 0 to 2^32 - 1")
+        for name in ("draft", "special", "trace"):
+            if not isinstance(getattr(self, name), bool):
+                raise RequestError(f"{name} is {getattr(self, name)!r}; it must be True or False")
         self.sampling()
+        self.stop_strings()
+        self.stop_sequences()
+
+    def length(self) -> int:
+        """K, where there is a draft."""
+        return DEFAULT_LENGTH if self.speculation_length is None else self.speculation_length
 
     def sampling(self) -> Sampling:
+        """The options that make distributions."""
+        for name in NUMBERS:
+            if isinstance(value := getattr(self, name), bool) or not isinstance(value, Real):
+                raise RequestError(f"{name} is {value!r}; it must be a number")
         return Sampling(
             temperature=self.temperature,
             top_k=self.top_k,
             top_p=self.top_p,
             min_p=self.min_p,
             repetition_penalty=self.repetition_penalty,
+            frequency_penalty=self.frequency_penalty,
+            presence_penalty=self.presence_penalty,
+            logit_bias=dict(self.logit_bias),
+            min_new_tokens=self.min_new_tokens,
         )
 
     def stop_strings(self) -> tuple[str, ...]:
-        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        """The strings of `stop`."""
+        strings = (self.stop,) if isinstance(self.stop, str) else _listed("stop", self.stop)
+        for string in strings:
+            if not isinstance(string, str):
+                raise RequestError(f"stop has {string!r}; give a string, or several")
+        return strings
 
     def stop_sequences(self) -> list[list[int]]:
-        return [[stop] if isinstance(stop, int) else list(stop) for stop in self.stop_tokens]
+        """The sequences of `stop_tokens`, a single token being one of length 1."""
+        sequences: list[list[int]] = []
+        for stop in _listed("stop_tokens", self.stop_tokens):
+            sequence = list(_listed("stop_tokens", stop)) if isinstance(stop, Sequence) else [stop]
+            if not sequence:
+                raise RequestError("stop_tokens has an empty sequence; it would stop every text before it begins")
+            for token in sequence:
+                _whole("a token of stop_tokens", token, 0)
+            sequences.append(sequence)
+        return sequences
+
+
+NUMBERS = (
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repetition_penalty",
+    "frequency_penalty",
+    "presence_penalty",
+    "min_new_tokens",
+)
+
+Item = TypeVar("Item")
+
+
+def _whole(name: str, value: int, least: int, most: int | None = None, advice: str = "") -> None:
+    """Refuse what is no whole number in the range; a bool or a float is none."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        allowed = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise RequestError(f"{name} is {value!r}; it must be a whole number, {allowed}{advice}")
+
+
+def _listed(name: str, values: Sequence[Item]) -> tuple[Item, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise RequestError(f"{name} is {values!r}; give a list")
+    return tuple(values)

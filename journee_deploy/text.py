@@ -10,12 +10,13 @@ sequence, are in the tokens and not in the text; the text ends where a stop stri
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
-from journee_deploy.controller.stops import END
+from journee_deploy.controller.stops import END, STOP
 
 
 class TextError(ValueError):
@@ -25,10 +26,13 @@ class TextError(ValueError):
 class Codec:
     """A tokenizer. `size` is the number of its tokens: columns of logits past it mean nothing."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self.size = tokenizer.get_vocab_size(with_added_tokens=True)
-        self._special = {token for token, added in tokenizer.get_added_tokens_decoder().items() if added.special}
+    def __init__(self, content: str) -> None:
+        self._tokenizer = Tokenizer.from_str(content)
+        self._tokenizer.encode_special_tokens = True
+        self._special_aware = Tokenizer.from_str(content)
+        self._special_aware.encode_special_tokens = False
+        self.size = self._tokenizer.get_vocab_size(with_added_tokens=True)
+        self._special = {token for token, added in self._tokenizer.get_added_tokens_decoder().items() if added.special}
 
     @classmethod
     def from_file(cls, path: Path) -> Codec:
@@ -41,14 +45,13 @@ class Codec:
     def from_text(cls, content: str, name: str) -> Codec:
         """From the text of a tokenizer.json; `name` is what messages call it."""
         try:
-            return cls(Tokenizer.from_str(content))
+            return cls(content)
         except Exception as error:  # the library raises nothing narrower
             raise TextError(f"{name} is not a tokenizer.json: {error}; export the bundle again") from error
 
     def encode(self, text: str, special: bool = False) -> list[int]:
         """The tokens of a prompt. With `special`, the text of a special token becomes that token."""
-        self._tokenizer.encode_special_tokens = not special
-        return list(self._tokenizer.encode(text).ids)
+        return list((self._special_aware if special else self._tokenizer).encode(text).ids)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens, special ones left out; bytes that are no UTF-8 become U+FFFD."""
@@ -61,6 +64,8 @@ class Codec:
     def check(self, tokens: Sequence[int]) -> None:
         """Refuse token ids outside the vocabulary."""
         for token in tokens:
+            if not isinstance(token, Integral) or isinstance(token, bool):
+                raise TextError(f"{token!r} is no token; tokens are whole numbers")
             if not 0 <= token < self.size:
                 raise TextError(f"token {token} is outside the vocabulary of {self.size} tokens")
 
@@ -126,14 +131,20 @@ class Pieces:
     def feed(self, tokens: Sequence[int], kinds: Sequence[str], reason: str = "") -> list[Piece]:
         """The pieces that these tokens make final; `reason` says why the text ends with them ("" if it goes on)."""
         self._tokens += zip(tokens, kinds, strict=True)
+        end = self._stop_string() if reason == STOP else None
         if reason == END:
             self._tokens.pop()
-        elif reason:
+        elif reason == STOP:
             self._drop_sequence()
         keep = 0 if reason else self._may_be_stop()
         while len(self._tokens) > keep:
             self._decode(*self._tokens.pop(0))
-        return self._finish() if reason else self._release()
+        return self._finish(end) if reason else self._release()
+
+    def _stop_string(self) -> int | None:
+        """Where in the text the first stop string begins, if one is there."""
+        text = self._codec.decode(self._decoded + [token for token, _ in self._tokens])
+        return min((place for place in (text.find(stop) for stop in self._stops) if place >= 0), default=None)
 
     def _decode(self, token: int, kind: str) -> None:
         self._decoded.append(token)
@@ -144,11 +155,10 @@ class Pieces:
             self._length += len(text)
 
     def _drop_sequence(self) -> None:
+        """Take back the longest stop sequence that the tokens end with, if they do."""
         ids = [token for token, _ in self._tokens]
-        for sequence in self._sequences:
-            if ids[-len(sequence) :] == sequence:
-                del self._tokens[-len(sequence) :]
-                return
+        longest = max((len(sequence) for sequence in self._sequences if ids[-len(sequence) :] == sequence), default=0)
+        del self._tokens[len(ids) - longest :]
 
     def _may_be_stop(self) -> int:
         """How many of the last tokens are a proper beginning of a stop sequence."""
@@ -173,13 +183,14 @@ class Pieces:
                 return start
         return len(text)
 
-    def _finish(self) -> list[Piece]:
+    def _finish(self, end: int | None) -> list[Piece]:
+        """All that is left, up to the character `end` of the text."""
+        released = self._length - len("".join(self._held))
         rest = self._codec.decode(self._decoded)[self._length :]  # a character that never was completed
         if rest:
             self._held.append(Piece(rest, self._kind))
-        text = "".join(self._held)
-        ends = [place for place in (text.find(stop) for stop in self._stops) if place >= 0]
-        pieces = self._take(min(ends, default=len(text)))
+        length = len("".join(self._held))
+        pieces = self._take(length if end is None else min(end - released, length))
         self._held.clear()
         return pieces
 

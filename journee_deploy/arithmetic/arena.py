@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from journee_deploy.arithmetic.history import History
 from journee_deploy.arithmetic.sampling import Sampling, SamplingError
+from journee_deploy.controller.requests import EMPTY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
-
-EMPTY = -1  # the handle of a draft row that masking left without a token
 
 
 class LogitsError(ValueError):

@@ -9,7 +9,7 @@ draft keeps no state between calls: a generator may be closed at any yield, and 
 
 from __future__ import annotations
 
-from journee_deploy.controller.requests import Run
+from journee_deploy.controller.requests import EMPTY, Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class NoDraft:
     def next(
         self, text: list[int], proposals: list[int], ops: Ops, caches: Caches
     ) -> Generator[tuple[Run, ...], tuple[int, ...], int]:
-        return -1
+        return EMPTY
         yield ()  # makes this a generator
 
 

@@ -13,6 +13,8 @@ ACCEPTED = "accepted"
 RECOVERED = "recovered"
 BONUS = "bonus"
 
+EMPTY = -1  # instead of a distribution's handle: masking left a draft's row without a token, or there is no proposal
+
 
 class Run:
     """A wish: the cache of `role` holds the first `start` tokens; run `tokens` after them; keep the last
@@ -36,26 +38,29 @@ class Run:
 class Judgement:
     """How one token came to be: what the report shows of it on request.
 
-    kind      accepted, recovered or bonus
-    p         the emitted token's probability under the target's distribution
-    q         the proposal's probability under the draft's, or None where nothing was proposed (bonus)
-    proposal  the token that was judged, or None (for an accepted token it is the token itself)
-    coin      the fraction in [0, 1) that decided, as drawn: of q for a verdict, of the mass for a bonus; None
-              if not told
-    tv        distance between p and q at this position, or None
-    top       the most probable tokens under p, [(token, p), …]
-    logits    the largest raw logits of the target's row, [(token, logit), …]
+    kind        accepted, recovered or bonus
+    p           the emitted token's probability under the target's distribution
+    proposal    the token that was judged: the emitted one if accepted; None for a bonus, as are the next two
+    proposal_p  its probability under the target's distribution
+    proposal_q  its probability under the draft's, from which it was drawn
+    coin        the fraction that decided, as drawn, None if not told. For a verdict it is below proposal_q, and the
+                proposal is accepted if and only if it is below proposal_p; for a bonus it is below 1
+    tv          distance between both distributions, or None
+    top         the most probable tokens under p, [(token, p), …]
+    logits      the largest raw logits of the target's row, [(token, logit), …]
     """
 
-    __slots__ = ("coin", "kind", "logits", "p", "proposal", "q", "token", "top", "tv")
+    __slots__ = ("coin", "kind", "logits", "p", "proposal", "proposal_p", "proposal_q", "token", "top", "tv")
 
     def __init__(
         self,
+        *,
         token: int,
         kind: str,
         p: float,
-        q: float | None,
         proposal: int | None,
+        proposal_p: float | None,
+        proposal_q: float | None,
         coin: float | None,
         tv: float | None,
         top: list[tuple[int, float]],
@@ -64,8 +69,9 @@ class Judgement:
         self.token = token
         self.kind = kind
         self.p = p
-        self.q = q
         self.proposal = proposal
+        self.proposal_p = proposal_p
+        self.proposal_q = proposal_q
         self.coin = coin
         self.tv = tv
         self.top = top
@@ -73,7 +79,7 @@ class Judgement:
 
 
 class Round:
-    """Counts of one round, after the cut: nothing past an end is counted.
+    """Counts of one round. What was judged and emitted past an end is not counted; proposals drawn and rows run are.
 
     length     K as the pace asked for it, clamped to what is left
     proposed   proposals drawn; fewer than `length` when `go_on` said no or a draft row was empty

@@ -14,7 +14,7 @@ accepted.
 from __future__ import annotations
 
 from journee_deploy.controller.caches import Caches
-from journee_deploy.controller.requests import ACCEPTED, BONUS, RECOVERED, Emit, Judgement, Round, Run
+from journee_deploy.controller.requests import ACCEPTED, BONUS, EMPTY, RECOVERED, Emit, Judgement, Round, Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,152 +48,171 @@ def speculate(
     """
     if not prompt:
         raise ValueError("the prompt has no tokens; give at least one (a begin-of-text token will do)")
-    return _rounds(list(prompt), ops, chance, rule, draft, pace, stops, caches or Caches(), trace)
+    text = list(prompt)
+    return _Speculation(text, ops, chance, rule, draft, pace, stops, caches or Caches(), trace).rounds()
 
 
-def _rounds(
-    text: list[int],
-    ops: Ops,
-    chance: ChanceLike,
-    rule: Rule,
-    draft: Draft,
-    pace: Pace,
-    stops: CutLike,
-    caches: Caches,
-    trace: bool,
-) -> Generator[tuple[Run, ...] | Emit, tuple[int, ...], None]:
-    generated: list[int] = []
-    history: list[tuple[int, int]] = []
-    try:
-        reason = ""
-        while not reason:
-            number = len(history)
-            base = len(text) - 1
-            ops.clear()
-            caches.begin()
-            drafting = _Drafting(_length(pace, history, stops.room(len(generated)) - 1, draft.room(len(text))))
-            yield from drafting.run(text, number, ops, chance, rule, draft, pace, history, caches)
-            ops.truncate(len(text))
-            start = min(caches.valid(TARGET), base)
-            caches.lower(TARGET, start)
-            tokens = text[start:] + drafting.proposals
-            (first,) = yield (Run(TARGET, tokens, start, len(drafting.proposals) + 1),)
-            caches.wrote(TARGET, start + len(tokens))
-            judging = _Judging(first, len(text), number, trace)
-            judging.run(drafting, ops, chance, rule)
-            kept, reason = stops.cut(generated, judging.tokens)
-            history.append((len(drafting.proposals), judging.accepted))
-            del judging.tokens[kept:], judging.kinds[kept:], judging.judgements[kept:]
-            text += judging.tokens
-            generated += judging.tokens
-            caches.decide(min(base + 1 + judging.accepted, len(text)))
-            ops.truncate(len(text))
-            yield Emit(
-                judging.tokens,
-                judging.kinds,
-                _count(drafting, judging, len(tokens)),
-                reason,
-                judging.judgements,
-            )
-    finally:
-        ops.truncate(len(text))
-        ops.clear()
+class _Speculation:
+    """One generation: its collaborators and the text as it is decided."""
 
-
-def _length(pace: Pace, history: list[tuple[int, int]], left: int, able: int | None) -> int:
-    """K as the pace wants it, at most what is left beside the round's own token and what the draft can do."""
-    wanted = pace.next_length(history)
-    if wanted < 0:
-        raise ValueError(f"the pace asks for {wanted} proposals in round {len(history)}; K is at least 0")
-    return min(wanted, left if able is None else min(left, able))
-
-
-class _Drafting:
-    """The proposals of a round, each with the handle of the distribution that it was drawn from."""
-
-    def __init__(self, length: int) -> None:
-        self.length = length
-        self.proposals: list[int] = []
-        self.distributions: list[int] = []
-        self.empty = 0
-
-    def run(
+    def __init__(
         self,
         text: list[int],
-        number: int,
         ops: Ops,
         chance: ChanceLike,
         rule: Rule,
         draft: Draft,
         pace: Pace,
-        history: list[tuple[int, int]],
+        stops: CutLike,
         caches: Caches,
-    ) -> Generator[tuple[Run, ...], tuple[int, ...], None]:
-        while len(self.proposals) < self.length:
-            if self.proposals and not pace.go_on(history, self.proposals):
-                return
-            q = yield from draft.next(text, self.proposals, ops, caches)
-            if q < 0:
-                self.empty = 1
-                return
-            token, _ = rule.propose(q, len(text) + len(self.proposals), number, chance)
-            self.proposals.append(token)
-            self.distributions.append(q)
-            ops.push(token)
-
-
-class _Judging:
-    """The tokens of a round, decided in order until the first rejection."""
-
-    def __init__(self, first: int, position: int, number: int, trace: bool) -> None:
-        self.first = first
-        self.position = position
-        self.number = number
+        trace: bool,
+    ) -> None:
+        self.text = text
+        self.ops = ops
+        self.chance = chance
+        self.rule = rule
+        self.draft = draft
+        self.pace = pace
+        self.stops = stops
+        self.caches = caches
         self.trace = trace
+        self.generated: list[int] = []
+        self.history: list[tuple[int, int]] = []
+
+    def rounds(self) -> Generator[tuple[Run, ...] | Emit, tuple[int, ...], None]:
+        try:
+            reason = ""
+            while not reason:
+                emit = yield from self._round()
+                reason = emit.reason
+                yield emit
+        finally:
+            self.ops.truncate(len(self.text))
+            self.ops.clear()
+
+    def _round(self) -> Generator[tuple[Run, ...], tuple[int, ...], Emit]:
+        self.ops.clear()
+        self.caches.begin()
+        current = _Round(len(self.history), len(self.text), self._length())
+        yield from self._propose(current)
+        self.ops.truncate(len(self.text))
+        run = self._verification(current)
+        self.caches.lower(TARGET, run.start)
+        (first,) = yield (run,)
+        self.caches.wrote(TARGET, run.start + len(run.tokens))
+        self._judge(current, first)
+        kept, reason = self.stops.cut(self.generated, current.tokens)
+        self.history.append((len(current.proposals), current.accepted))
+        decided = len(self.text) + current.accepted  # how far text and proposals agree
+        current.cut(kept)
+        self.text += current.tokens
+        self.generated += current.tokens
+        self.caches.decide(min(decided, len(self.text)))
+        self.ops.truncate(len(self.text))
+        return Emit(current.tokens, current.kinds, current.counts(len(run.tokens)), reason, current.judgements)
+
+    def _length(self) -> int:
+        """K as the pace wants it, at most what is left beside the round's own token and what the draft can do."""
+        wanted = self.pace.next_length(self.history)
+        if wanted < 0:
+            raise ValueError(f"the pace asks for {wanted} proposals in round {len(self.history)}; K is at least 0")
+        able = self.draft.room(len(self.text))
+        left = self.stops.room(len(self.generated)) - 1
+        return min(wanted, left if able is None else min(left, able))
+
+    def _propose(self, current: _Round) -> Generator[tuple[Run, ...], tuple[int, ...], None]:
+        while len(current.proposals) < current.length:
+            if current.proposals and not self.pace.go_on(self.history, current.proposals):
+                return
+            q = yield from self.draft.next(self.text, current.proposals, self.ops, self.caches)
+            if q == EMPTY:
+                current.empty = 1
+                return
+            position = current.position + len(current.proposals)
+            token, _ = self.rule.propose(q, position, current.number, self.chance)
+            current.proposals.append(token)
+            current.distributions.append(q)
+            self.ops.push(token)
+
+    def _verification(self, current: _Round) -> Run:
+        """The target's run: the text it doesn't hold yet, and the proposals; the last rows judge them."""
+        start = min(self.caches.valid(TARGET), len(self.text) - 1)
+        return Run(TARGET, self.text[start:] + current.proposals, start, len(current.proposals) + 1)
+
+    def _judge(self, current: _Round, first: int) -> None:
+        """Decide in order until the first rejection; with none, the bonus."""
+        for i, proposal in enumerate(current.proposals):
+            q = current.distributions[i]
+            p = self.ops.distribution(first + i)
+            position = current.position + i
+            token, kept, coin = self.rule.judge(p, q, proposal, position, current.number, self.ops, self.chance)
+            self._decide(current, token, ACCEPTED if kept else RECOVERED, coin, first + i, p, q, proposal)
+            if not kept:
+                return
+            current.accepted += 1
+        i = len(current.proposals)
+        p = self.ops.distribution(first + i)
+        token, coin = self.rule.bonus(p, current.position + i, current.number, self.chance)
+        self._decide(current, token, BONUS, coin, first + i, p, None, None)
+
+    def _decide(
+        self,
+        current: _Round,
+        token: int,
+        kind: str,
+        coin: float | None,
+        row: int,
+        p: int,
+        q: int | None,
+        proposal: int | None,
+    ) -> None:
+        current.tokens.append(token)
+        current.kinds.append(kind)
+        if self.trace:
+            current.judgements.append(self._judgement(token, kind, coin, row, p, q, proposal))
+        self.ops.push(token)
+
+    def _judgement(
+        self, token: int, kind: str, coin: float | None, row: int, p: int, q: int | None, proposal: int | None
+    ) -> Judgement:
+        ops = self.ops
+        ours = theirs = distance = None
+        if q is not None and proposal is not None:
+            ours, theirs, distance = ops.weight(p, proposal), ops.weight(q, proposal), 1.0 - ops.overlap(p, q)
+        return Judgement(
+            token=token,
+            kind=kind,
+            p=ops.weight(p, token),
+            proposal=proposal,
+            proposal_p=ours,
+            proposal_q=theirs,
+            coin=coin,
+            tv=distance,
+            top=ops.top(p, SHOWN),
+            logits=ops.top_logits(row, SHOWN),
+        )
+
+
+class _Round:
+    """What one round drafted and decided. `number` is its own, `position` that of its first token in the text."""
+
+    def __init__(self, number: int, position: int, length: int) -> None:
+        self.number = number
+        self.position = position
+        self.length = length
+        self.proposals: list[int] = []
+        self.distributions: list[int] = []  # the handle that each proposal was drawn from
+        self.empty = 0
         self.tokens: list[int] = []
         self.kinds: list[str] = []
         self.judgements: list[Judgement] = []
         self.accepted = 0
 
-    def run(self, drafting: _Drafting, ops: Ops, chance: ChanceLike, rule: Rule) -> None:
-        for i, proposal in enumerate(drafting.proposals):
-            q = drafting.distributions[i]
-            p = ops.distribution(self.first + i)
-            token, kept, coin = rule.judge(p, q, proposal, self.position + i, self.number, ops, chance)
-            self._decide(token, ACCEPTED if kept else RECOVERED, p, q, proposal, coin, ops)
-            if not kept:
-                return
-            self.accepted += 1
-        i = len(drafting.proposals)
-        p = ops.distribution(self.first + i)
-        token, coin = rule.bonus(p, self.position + i, self.number, chance)
-        self._decide(token, BONUS, p, None, None, coin, ops)
+    def cut(self, kept: int) -> None:
+        """Forget what was decided past the text's end."""
+        del self.tokens[kept:], self.kinds[kept:], self.judgements[kept:]
 
-    def _decide(
-        self, token: int, kind: str, p: int, q: int | None, proposal: int | None, coin: float | None, ops: Ops
-    ) -> None:
-        if self.trace:
-            row = self.first + len(self.tokens)
-            self.judgements.append(
-                Judgement(
-                    token,
-                    kind,
-                    ops.weight(p, token),
-                    None if q is None or proposal is None else ops.weight(q, proposal),
-                    proposal,
-                    coin,
-                    None if q is None else 1.0 - ops.overlap(p, q),
-                    ops.top(p, SHOWN),
-                    ops.top_logits(row, SHOWN),
-                )
-            )
-        self.tokens.append(token)
-        self.kinds.append(kind)
-        ops.push(token)
-
-
-def _count(drafting: _Drafting, judging: _Judging, rows: int) -> Round:
-    kinds = judging.kinds
-    accepted = kinds.count(ACCEPTED)
-    judged = accepted + kinds.count(RECOVERED)
-    return Round(drafting.length, len(drafting.proposals), judged, accepted, len(kinds), drafting.empty, rows)
+    def counts(self, rows: int) -> Round:
+        accepted = self.kinds.count(ACCEPTED)
+        judged = accepted + self.kinds.count(RECOVERED)
+        return Round(self.length, len(self.proposals), judged, accepted, len(self.kinds), self.empty, rows)

@@ -334,11 +334,11 @@ def test_judgements_say_what_happened(seed: int, draft: Any, sampling: Sampling)
             assert judgement.logits == ops.top_logits(0, 5)
             assert 0.0 <= judgement.coin < 1.0
             if kind == "bonus":
-                assert judgement.q is judgement.proposal is judgement.tv is None
+                assert judgement.proposal_q is judgement.proposal_p is judgement.proposal is judgement.tv is None
                 assert sum(p[:token]) <= judgement.coin < sum(p[: token + 1])
             else:
-                assert judgement.q == q[judgement.proposal] > 0.0
-                assert judgement.coin < judgement.q
+                assert judgement.proposal_q == q[judgement.proposal] > 0.0
+                assert judgement.coin < judgement.proposal_q
                 assert judgement.tv == sum(max(a - b, 0.0) for a, b in zip(p, q, strict=True))
                 assert (kind == "accepted") == (judgement.coin < p[judgement.proposal])
                 assert kind == "recovered" or judgement.proposal == token

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +93,25 @@ def test_generations_interleave_and_run_in_threads(lm: LanguageModel) -> None:
     assert [found[seed] for seed in range(4)] == alone
 
 
+def test_an_abandoned_stream_that_the_collector_ends_inside_a_run_does_not_hang(codec: Codec) -> None:
+    class Collecting(PrefixModel):
+        def run(self, steps: Sequence[Step]) -> list[Rows]:
+            gc.collect()
+            return super().run(steps)
+
+    lm = LanguageModel("toy", Collecting(hashed(codec.size, 1), codec.size), codec)
+    abandoned: list[object] = [lm.stream("the proof", max_new_tokens=30, seed=1)]
+    next(abandoned[0])  # type: ignore[call-overload]
+    abandoned.append(abandoned)  # a cycle: only the collector frees it
+    del abandoned
+    done: list[int] = []
+    thread = threading.Thread(target=lambda: done.append(len(lm.generate("the proof", seed=2).tokens)), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert done == [64]
+    assert not lm.target.slots  # type: ignore[attr-defined]
+
+
 def test_the_report_adds_up(lm: LanguageModel) -> None:
     generation = lm.generate("the proof", max_new_tokens=60, seed=5, trace=True, speculation_length=5)
     report = generation.report
@@ -104,10 +125,12 @@ def test_the_report_adds_up(lm: LanguageModel) -> None:
     assert [judgement.token for judgement in report.judgements] == list(generation.tokens)
     for judgement in report.judgements:
         assert judgement.p > 0
-        if judgement.kind == "accepted":
+        if judgement.proposal_p is not None:
             assert judgement.coin is not None
-            assert judgement.coin < judgement.p
-            assert judgement.q is not None
+            assert judgement.coin < (judgement.proposal_q or 0)
+            assert (judgement.coin < judgement.proposal_p) == (judgement.kind == "accepted")
+        if judgement.kind == "accepted":
+            assert judgement.token == judgement.proposal
         if judgement.kind == "recovered":
             assert judgement.proposal != judgement.token
         assert dict(judgement.top)[judgement.top[0][0]] >= judgement.p
@@ -186,32 +209,50 @@ def test_an_end_of_sequence_is_in_the_tokens_only(codec: Codec) -> None:
     assert generation.report.judged == 5
 
 
-REFUSED: list[tuple[Options, type[Exception], str]] = [
-    ({"max_new_tokens": 0}, RequestError, "max_new_tokens is 0; it must be at least 1"),
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"max_new_tokens": 0}, RequestError, "max_new_tokens is 0; it must be a whole number, at least 1"),
+    ({"max_new_tokens": 2.5}, RequestError, "max_new_tokens is 2.5"),
+    ({"max_new_tokens": "5"}, RequestError, "max_new_tokens is '5'"),
+    ({"max_new_tokens": True}, RequestError, "max_new_tokens is True"),
     ({"speculation_length": 0}, RequestError, "speculation_length is 0.*draft=False"),
     ({"speculation_length": -1}, RequestError, "speculation_length is -1"),
+    ({"speculation_length": 1.5}, RequestError, "speculation_length is 1.5"),
+    ({"speculation_length": 2, "draft": False}, RequestError, "speculation_length goes with a draft"),
+    ({"draft": "model"}, RequestError, "draft is 'model'"),
     ({"seed": -1}, RequestError, "seed is -1"),
-    ({"seed": 1 << 64}, RequestError, "2\\^64"),
+    ({"seed": 1 << 64}, RequestError, f"from 0 to {2**64 - 1}"),
+    ({"seed": 1.5}, RequestError, "seed is 1.5"),
     ({"sample": 1 << 32}, RequestError, "sample is"),
     ({"rule": "blok"}, RequestError, "no rule 'blok'; there is: residual"),
     ({"temperature": -0.1}, SamplingError, "temperature is -0.1"),
     ({"temperature": float("nan")}, SamplingError, "temperature is nan"),
     ({"temperature": float("inf")}, SamplingError, "temperature is inf"),
+    ({"temperature": True}, RequestError, "temperature is True"),
+    ({"temperature": "hot"}, RequestError, "temperature is 'hot'"),
     ({"top_p": 0.0}, SamplingError, "top_p is 0"),
     ({"top_p": 1.1}, SamplingError, "top_p is 1.1"),
     ({"top_p": -0.1}, SamplingError, "top_p is -0.1"),
     ({"top_k": -1}, SamplingError, "top_k is -1"),
+    ({"top_k": 1.5}, SamplingError, "top_k is 1.5"),
     ({"min_p": 1.5}, SamplingError, "min_p is 1.5"),
     ({"repetition_penalty": 0.0}, SamplingError, "repetition_penalty is 0"),
+    ({"frequency_penalty": float("inf")}, SamplingError, "frequency_penalty is inf"),
+    ({"presence_penalty": None}, RequestError, "presence_penalty is None"),
+    ({"logit_bias": {99999: 1.0}}, SamplingError, "logit_bias names token 99999"),
+    ({"min_new_tokens": -1}, SamplingError, "min_new_tokens is -1"),
     ({"stop": ""}, TextError, "stop string ''"),
-    ({"stop_tokens": [[]]}, ValueError, "stop sequence has no tokens"),
+    ({"stop": None}, RequestError, "stop is None; give a list"),
+    ({"stop": [5]}, RequestError, "stop has 5"),
+    ({"stop_tokens": [[]]}, RequestError, "stop_tokens has an empty sequence"),
+    ({"stop_tokens": 5}, RequestError, "stop_tokens is 5; give a list"),
+    ({"stop_tokens": [-1]}, RequestError, "a token of stop_tokens is -1"),
     ({"stop_tokens": [99999]}, TextError, "token 99999 is outside"),
 ]
 
 
 @pytest.mark.parametrize(("options", "error", "message"), REFUSED, ids=lambda value: str(value))
 def test_bad_options_are_refused_before_anything_runs(
-    lm: LanguageModel, options: Options, error: type[Exception], message: str
+    lm: LanguageModel, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         lm.stream("the proof", **options)
@@ -225,6 +266,36 @@ def test_an_unknown_option_is_refused(lm: LanguageModel) -> None:
 
 def test_options_and_request_name_the_same_things() -> None:
     assert set(Options.__annotations__) == set(Request.__dataclass_fields__)
+
+
+def test_a_length_without_a_draft_is_refused(codec: Codec) -> None:
+    lm = LanguageModel("toy", PrefixModel(hashed(codec.size, 1), codec.size), codec)
+    with pytest.raises(RequestError, match="speculation_length is 3 and toy has no draft"):
+        lm.stream("the proof", speculation_length=3)
+
+
+@pytest.mark.parametrize("prompt", [None, 5, [1.5], ["a"], [True]])
+def test_a_prompt_that_is_no_text_or_tokens_is_refused(lm: LanguageModel, prompt: Any) -> None:
+    with pytest.raises((RequestError, TextError), match=r"prompt|token"):
+        lm.generate(prompt)
+
+
+def test_penalties_and_biases_reach_the_distributions(lm: LanguageModel) -> None:
+    first = lm.generate("the proof", temperature=0, max_new_tokens=20)
+    banned = lm.generate("the proof", temperature=0, max_new_tokens=20, logit_bias={first.tokens[0]: -float("inf")})
+    assert first.tokens[0] not in banned.tokens
+    options: Options = {"temperature": 0, "max_new_tokens": 20, "min_new_tokens": 20}
+    once = lm.generate("the proof", **options, presence_penalty=1e6)
+    assert len(set(once.tokens)) == 20
+    assert lm.generate("the proof", **options, frequency_penalty=1e6).tokens == once.tokens
+
+
+def test_min_new_tokens_holds_the_end_back(codec: Codec) -> None:
+    model = PrefixModel(lambda prefix: [5.0] + [0.0] * (codec.size - 1), codec.size)
+    lm = LanguageModel("toy", model, codec, draft="uniform", ends=(0,))
+    assert len(lm.generate([1], temperature=0, max_new_tokens=20).tokens) == 1
+    late = lm.generate([1], temperature=0, max_new_tokens=20, min_new_tokens=7)
+    assert late.tokens.index(0) == 7
 
 
 @pytest.mark.parametrize("prompt", ["", []])
@@ -258,8 +329,11 @@ def test_broken_logits_stop_the_text_and_give_the_slots_back(codec: Codec, role:
     assert not models["draft"].slots
 
 
-def test_a_tokenizer_larger_than_the_target_is_refused(codec: Codec) -> None:
-    with pytest.raises(RequestError, match=f"gives 10 logits a row and its tokenizer has {codec.size}"):
+def test_a_tokenizer_larger_than_a_model_is_refused(codec: Codec) -> None:
+    good = PrefixModel(hashed(codec.size, 1), codec.size)
+    with pytest.raises(RequestError, match="gives 10 logits a row"):
+        LanguageModel("toy", good, codec, draft=PrefixModel(hashed(10, 1), 10))
+    with pytest.raises(RequestError, match=f"gives 10 logits a row, the tokenizer has {codec.size}"):
         LanguageModel("toy", PrefixModel(hashed(10, 1), 10), codec)
 
 
@@ -299,6 +373,24 @@ def test_the_checks_see_a_model_whose_rows_depend_on_the_split(lm: LanguageModel
     check = greedy_identical(drifting, "the proof", 16, 4)
     assert check.identical is False
     assert "token 0 is" in check.note
+
+
+def test_a_greedy_text_that_goes_on_too_long_is_told(codec: Codec) -> None:
+    class Endless(PrefixModel):
+        """Its end-of-sequence never comes when several rows are asked for."""
+
+        def run(self, steps: Sequence[Step]) -> list[Rows]:
+            rows = super().run(steps)
+            for part, step in zip(rows, steps, strict=True):
+                if step.keep > 1:
+                    part[:, 0] = -9.0
+            return rows
+
+    table = [1.0, 0.5] + [0.0] * (codec.size - 2)
+    model = Endless(lambda prefix: table if len(prefix) > 5 else table[::-1], codec.size)
+    check = greedy_identical(LanguageModel("toy", model, codec, draft="uniform", ends=(0,)), "the proof", 16, 4)
+    assert check.identical is False
+    assert "token" in check.note
 
 
 def test_the_first_token_has_the_target_law(lm: LanguageModel, codec: Codec) -> None:

@@ -93,6 +93,19 @@ def test_a_stop_sequence_is_held_back_and_dropped(codec: Codec) -> None:
     assert "".join(pieces.feed(a, ["bonus"], LENGTH)) == "q" + codec.decode(a)
 
 
+def test_stops_that_end_together_all_stay_out_of_the_text(codec: Codec) -> None:
+    a, b, c = (codec.encode(letter) for letter in "qzx")
+    for sequences in ([c, b + c], [b + c, c]):
+        assert "".join(Pieces(codec, sequences=sequences).feed(a + b + c, ["bonus"] * 3, STOP)) == "q"
+    assert "".join(Pieces(codec, ["zx"], [c]).feed(a + b + c, ["bonus"] * 3, STOP)) == "q"  # the string begins earlier
+    assert "".join(Pieces(codec, ["x"], [b + c]).feed(a + b + c, ["bonus"] * 3, STOP)) == "q"  # the sequence does
+
+
+def test_a_stop_sequence_that_the_limit_did_not_reach_stays_in_the_text(codec: Codec) -> None:
+    b, c = codec.encode("z"), codec.encode("x")
+    assert "".join(Pieces(codec, sequences=[b + c]).feed(b, ["bonus"], LENGTH)) == "z"
+
+
 def test_an_end_token_is_not_in_the_text(codec: Codec) -> None:
     q = codec.encode("q")
     assert "".join(Pieces(codec).feed([*q, *q], ["bonus"] * 2, END)) == "q"

@@ -66,10 +66,10 @@ def test_counts_and_trace():
             assert counts.accepted <= counts.judged <= counts.proposed <= counts.length
             for judgement in emit.judgements:
                 if judgement.kind == "bonus":
-                    assert judgement.q is None
+                    assert judgement.proposal_q is None
                 else:
                     ours = int(judgement.coin * 1125899906842624)
-                    assert ours < int(judgement.q * 1125899906842624)
+                    assert ours < int(judgement.proposal_q * 1125899906842624)
                     if judgement.kind == "accepted":
                         assert judgement.coin < judgement.p
 
