@@ -1,7 +1,8 @@
 """One training run: from settings to a checkpoint.
 
 The batch of a step is a function of (seed, step), and the state file beside the checkpoint holds the parameters, both
-optimizers and the step. So a run that is broken off and resumed computes what an unbroken one would have computed.
+optimizers and the step, as they are between two steps. So a run that is broken off and resumed computes what an unbroken
+one would have computed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from torch.nn import functional
 from journee.checkpoint import CheckpointError, read_atomic, write_atomically
 from journee.model import Decoder
 from journee.routing import router_scores
+from journee.training.interrupt import held_interrupt
 from journee.training.losses import distillation, load_balance, routing_prior
 from journee.training.optimizer import Muon, decay_start, learning_rate, split_parameters
 from journee.training.settings import RoutingSettings, Settings
@@ -54,20 +56,23 @@ class Trainer:
         return self.settings.out.with_suffix(".state")
 
     def run(self, done: StepDone) -> None:
-        """Train to the last step, saving the state now and then, and when interrupted."""
+        """Train to the last step, saving the state now and then, and when interrupted.
+
+        Ctrl-C takes effect after the step that is under way: KeyboardInterrupt, with the state saved. A second one
+        takes effect at once, and saves nothing.
+        """
         self.model.train()
         saved = time.monotonic()
-        try:
+        with held_interrupt() as interrupt:
             while self.step < self.settings.training.steps:
                 loss = self._take_step(self.windows.at(self.step))
                 self.step += 1
                 done(self.step, loss)
-                if time.monotonic() - saved >= self.settings.training.save_every:
+                if interrupt.wanted or time.monotonic() - saved >= self.settings.training.save_every:
                     self.save_state()
                     saved = time.monotonic()
-        except KeyboardInterrupt:
-            self.save_state()
-            raise
+                if interrupt.wanted:
+                    raise KeyboardInterrupt
         self.model.eval()
 
     def _take_step(self, batch: Tensor) -> float:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from rich.console import Console
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from journee.checkpoint import CheckpointError, check_pair, load_checkpoint
 from journee.compare import main as compare_command
@@ -90,7 +94,7 @@ def parts(target_settings):
 def interrupt_at(step):
     def done(reached, _loss):
         if reached == step:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     return done
 
@@ -112,6 +116,69 @@ def test_a_resumed_run_equals_an_unbroken_one(target_settings, parts):
     expected = whole.model.state_dict()
     for name, value in resumed.model.state_dict().items():
         torch.testing.assert_close(value, expected[name], atol=1e-6, rtol=1e-5)
+
+
+@pytest.fixture
+def optimizer_steps():
+    """Called before each step of an optimizer: append to it; two optimizers take turns."""
+    calls = []
+
+    def before_step(*_arguments):
+        for call in calls:
+            call()
+
+    hook = register_optimizer_step_pre_hook(before_step)
+    yield calls
+    hook.remove()
+
+
+def interrupt_in_call(number, times=1):
+    """Ctrl-C in the call of that number, `times` times."""
+    counter = itertools.count(1)
+
+    def call():
+        if next(counter) == number:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
+    return call
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 6, 12], ids=lambda number: f"optimizer step {number}")
+def test_an_interrupt_inside_a_step_waits_for_its_end(target_settings, parts, optimizer_steps, number):
+    whole = Trainer(target_settings, *parts)
+    whole.run(ignore)
+    broken = Trainer(target_settings, *parts)
+    before = signal.getsignal(signal.SIGINT)
+    optimizer_steps.append(interrupt_in_call(number))
+    with pytest.raises(KeyboardInterrupt):
+        broken.run(ignore)
+    assert broken.step == (number + 1) // 2
+    assert signal.getsignal(signal.SIGINT) == before
+    resumed = Trainer(target_settings, *parts)
+    resumed.resume()
+    resumed.run(ignore)
+    expected = whole.model.state_dict()
+    for name, value in resumed.model.state_dict().items():
+        torch.testing.assert_close(value, expected[name], atol=1e-6, rtol=1e-5)
+
+
+def test_a_second_interrupt_stops_at_once_and_saves_nothing(target_settings, parts, optimizer_steps):
+    trainer = Trainer(target_settings, *parts)
+    before = signal.getsignal(signal.SIGINT)
+    optimizer_steps.append(interrupt_in_call(4, times=2))
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run(ignore)
+    assert not trainer.state_path.exists()
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_a_run_in_another_thread_needs_no_signals(target_settings, parts):
+    trainer = Trainer(target_settings, *parts)
+    thread = threading.Thread(target=trainer.run, args=(ignore,))
+    thread.start()
+    thread.join()
+    assert trainer.step == target_settings.training.steps
 
 
 def test_a_run_may_change_its_length_until_the_learning_rate_falls(target_settings, parts):
