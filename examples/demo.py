@@ -12,19 +12,32 @@ from rich.console import Console
 
 import journee_deploy as jd
 from journee_deploy.checks import greedy_identical, rows_by_prefix
-from journee_deploy.commands.generate import summary
 from journee_deploy.exactness import exactness_error, toys
 
 PROMPT = "The proof obligation is"
 TOKENS, SEED, LENGTH = 64, 42, 4
 
 
+def generate(lm: jd.LanguageModel, seed: int, draft: bool) -> jd.Generation:
+    length = LENGTH if draft else None
+    return lm.generate(PROMPT, max_new_tokens=TOKENS, seed=seed, draft=draft, speculation_length=length)
+
+
 def show_texts(console: Console, lm: jd.LanguageModel) -> None:
     for title, draft in (("plain", False), ("speculative", True)):
         console.rule(f"{title} decoding, seed {SEED}", align="left")
-        generation = lm.generate(PROMPT, max_new_tokens=TOKENS, seed=SEED, draft=draft, speculation_length=LENGTH)
+        generation = generate(lm, SEED, draft)
         console.print(PROMPT + generation.text, markup=False)
-        console.print(f"({summary(generation)})", markup=False, style="dim", soft_wrap=True)
+        show_report(console, generation.report)
+
+
+def show_report(console: Console, report: jd.Report) -> None:
+    console.print(f"\nreport: {report.summary()}", markup=False, soft_wrap=True)
+    found = report.as_dict()
+    names = ("proposed", "judged", "accepted", "target_calls", "target_rows", "padding_rows")
+    counts = ", ".join(f"{name} {found[name]}" for name in names)
+    seconds = ", ".join(f"{stage} {time:.3f}" for stage, time in report.seconds().items())
+    console.print(f"        {counts}\n        seconds: {seconds}", markup=False, style="dim", soft_wrap=True)
 
 
 def checked_facts(console: Console, lm: jd.LanguageModel) -> bool:
@@ -55,10 +68,7 @@ def show_speed(console: Console, lm: jd.LanguageModel) -> None:
     ratios: list[float] = []
     for pair in range(5):
         speeds = {
-            draft: lm.generate(
-                PROMPT, max_new_tokens=TOKENS, seed=SEED + pair, draft=draft, speculation_length=LENGTH
-            ).report.tokens_per_second
-            or 0.0
+            draft: generate(lm, SEED + pair, draft).report.tokens_per_second or 0.0
             for draft in ((False, True) if pair % 2 else (True, False))
         }
         ratios.append(speeds[True] / speeds[False])

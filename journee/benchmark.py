@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,36 @@ from rich.console import Console
 from rich.table import Table
 
 from journee.checkpoint import CheckpointError, check_pair, load_checkpoint
-from journee.tokenizer import END_OF_TEXT_ID
 from journee_deploy.checks import GreedyCheck, greedy_identical
 from journee_deploy.commands.failures import plain_failures
+from journee_deploy.controller import Round
 from journee_deploy.exactness import exactness_error
 from journee_deploy.language_model import DraftKind, LanguageModel
 from journee_deploy.loading import load
-from journee_deploy.report import DEFINITIONS, Report
+from journee_deploy.report import Report
 from journee_deploy.request import Options
 from journee_deploy.runtime import Model, OpenOptions, find_runtime
 from journee_deploy.text import Codec
+
+DEFINITIONS = {
+    "acceptance_rate": "accepted / all proposals drawn, those discarded after a rejection included",
+    "judged_acceptance": "accepted / proposals that got a verdict; expected: 1 - TV(p, q) where they were judged",
+    "mean_accepted_run": "mean over rounds with proposals of the tokens accepted before the first rejection",
+    "target_calls_per_token": "target runs / tokens emitted; 1 is plain decoding",
+    "exactness_error": "largest distance between the law of what the controller emits and the target's, over "
+    "enumerated toys; 0 exactly. It speaks of the controller, not of the graphs",
+    "tv_distance": "mean total variation distance between p and q over judged positions",
+    "tokens_per_second": "tokens emitted / seconds of the whole generation, prompt included",
+    "baseline_tokens_per_second": "the same for plain decoding on the same target under the same row rule",
+    "speedup": "tokens_per_second / baseline_tokens_per_second, the median over interleaved pairs of runs",
+    "greedy_identical": "whether speculative text at temperature 0 equals plain text, token for token; null with a "
+    "reason where the target has no row rule",
+    "predicted_acceptance": "1 - tv_distance: what judged_acceptance should be",
+    "draft": "who proposes: a model, uniform (useless, for tests)",
+    "row_rule": "the padding under which a row of target logits depends on its prefix alone, found by a self-test",
+    "judged": "verdicts behind judged_acceptance and tv_distance",
+    "tokens_traced": "tokens of the traced runs that acceptance and distance come from",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +74,7 @@ class Workload:
             "max_new_tokens": self.max_new_tokens,
             "temperature": self.temperature,
             "seed": (self.seed + pair) % (1 << 64),
-            "speculation_length": self.speculation_length,
+            "speculation_length": self.speculation_length if draft else None,
         }
 
 
@@ -101,30 +121,48 @@ def _speed(lm: LanguageModel, work: Workload, pair: int, draft: bool) -> float:
     return report.emitted / report.meter.total
 
 
-def traced(lm: LanguageModel, work: Workload) -> Report:
-    """The traced runs of all pairs, added up in one report."""
-    reports = [lm.generate(work.prompt, **work.options(pair, trace=True)).report for pair in range(work.pairs)]
-    total = reports[0]
-    for report in reports[1:]:
-        total.rounds += report.rounds
-        total.judgements += report.judgements
-    return total
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Counts of the traced runs of all pairs, added up, and the distances at judged positions."""
+
+    reports: list[Report]
+
+    def total(self, name: str) -> int:
+        return sum(getattr(report, name) for report in self.reports)
+
+    def ratio(self, part: str, whole: str) -> float | None:
+        return self.total(part) / self.total(whole) if self.total(whole) else None
+
+    @property
+    def rounds(self) -> list[Round]:
+        return [round_ for report in self.reports for round_ in report.rounds]
+
+    @property
+    def tv_distance(self) -> float | None:
+        found = [judgement.tv for report in self.reports for judgement in report.judgements if judgement.tv is not None]
+        return statistics.fmean(found) if found else None
+
+
+def traced(lm: LanguageModel, work: Workload) -> Acceptance:
+    """One traced run a pair, with the pair's seed."""
+    return Acceptance([lm.generate(work.prompt, **work.options(pair, trace=True)).report for pair in range(work.pairs)])
 
 
 def results(lm: LanguageModel, work: Workload) -> dict[str, Any]:
     """Every figure by its name; journee_deploy.report.DEFINITIONS says what each is."""
-    report = traced(lm, work)
+    seen = traced(lm, work)
+    drafting = [round_ for round_ in seen.rounds if round_.proposed]
     greedy: GreedyCheck = greedy_identical(lm, work.prompt, work.max_new_tokens, work.speculation_length)
     speeds = measure_speeds(lm, work)
     error = exactness_error()
-    tv = report.tv_distance
+    tv = seen.tv_distance
     return {
-        "acceptance_rate": report.acceptance_rate,
-        "judged_acceptance": report.judged_acceptance,
+        "acceptance_rate": seen.ratio("accepted", "proposed"),
+        "judged_acceptance": seen.ratio("accepted", "judged"),
         "predicted_acceptance": None if tv is None else 1 - tv,
         "tv_distance": tv,
-        "mean_accepted_run": report.mean_accepted_run,
-        "target_calls_per_token": report.target_calls_per_token,
+        "mean_accepted_run": seen.total("accepted") / len(drafting) if drafting else None,
+        "target_calls_per_token": len(seen.rounds) / seen.total("emitted"),
         "exactness_error": int(error) if error.denominator == 1 else float(error),
         "tokens_per_second": speeds.speculative.median,
         "baseline_tokens_per_second": speeds.plain.median,
@@ -141,8 +179,8 @@ def results(lm: LanguageModel, work: Workload) -> dict[str, Any]:
         "draft": lm.draft,
         "row_rule": None if lm.target.row_rule is None else str(lm.target.row_rule),
         "row_rule_note": lm.target.row_rule_note,
-        "judged": report.judged,
-        "tokens_traced": report.emitted,
+        "judged": seen.total("judged"),
+        "tokens_traced": seen.total("emitted"),
     }
 
 
@@ -151,12 +189,18 @@ def open_checkpoints(target: Path, draft: Path | None, threads: int) -> Language
     loaded = load_checkpoint(target)
     if draft is not None:
         check_pair(loaded, load_checkpoint(draft))
-    runtime = find_runtime("torch")
-    model = runtime.open(target, "target", OpenOptions(threads=threads))
-    draft_options = OpenOptions(threads=threads, row_rule=False)
-    drafting: Model | DraftKind = "none" if draft is None else runtime.open(draft, "draft", draft_options)
     codec = Codec.from_text(loaded.tokenizer, f"the tokenizer in {target}")
-    return LanguageModel(str(target), model, codec, draft=drafting, ends=(END_OF_TEXT_ID,))
+    runtime = find_runtime("torch")
+    with ExitStack() as opened:
+        model = runtime.open(target, "target", OpenOptions(threads=threads))
+        opened.callback(model.close)
+        drafting: Model | DraftKind = "none"
+        if draft is not None:
+            drafting = runtime.open(draft, "draft", OpenOptions(threads=threads, row_rule=False))
+            opened.callback(drafting.close)
+        lm = LanguageModel(str(target), model, codec, draft=drafting, ends=(loaded.end_of_sequence,))
+        opened.pop_all()  # they are the language model's now
+        return lm
 
 
 @contextmanager

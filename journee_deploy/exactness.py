@@ -3,7 +3,7 @@
 `exactness_error()` is the largest distance, over a named set of toys, between the law of the sequences that the
 controller emits and the law of sampling the target token by token. It is 0, exactly, or the controller is wrong. It
 speaks of the controller, its rule, its bookkeeping of caches and history and its stops; of the graphs it says nothing:
-that is what the row rule, parity and `journee verify` are for.
+that is what the row rule and parity are for.
 
 A toy is a pair of tables over a vocabulary of 2 to 4 tokens, whose probabilities are whole multiples of 1/16 (or
 logits, where options act on them), and a host with real caches: a run that leans on a stale or padded cache gets a
@@ -105,10 +105,13 @@ class ToyHost:
         before = tuple(ran)
         cache[run.start :] = run.tokens
         ran += run.tokens
-        table = self._tables[run.role]
-        first = len(cache) - run.keep
-        rows = [table(tuple(cache[: first + i + 1]), before) for i in range(run.keep)]
-        return self._ops.hold(run.role, first + 1, rows)
+        first = len(cache) - run.keep + 1
+        rows = [self.row(run.role, tuple(cache), end, before) for end in range(first, len(cache) + 1)]
+        return self._ops.hold(run.role, first, rows)
+
+    def row(self, role: str, cache: Prefix, end: int, before: Prefix) -> Sequence[float]:
+        """The row after the first `end` tokens of the cache, by them alone."""
+        return self._tables[role](cache[:end], before)
 
     def drive(self, wishes: Generator[tuple[Run, ...] | Emit, Any, None]) -> Sequence_:
         """Run a controller to its end."""
@@ -126,14 +129,14 @@ class ToyHost:
 
 
 def emitted_law(
-    toy: Toy, rule: Callable[[], Rule] = Residual, strict: bool = True
+    toy: Toy, rule: Callable[[], Rule] = Residual, strict: bool = True, host: type[ToyHost] = ToyHost
 ) -> tuple[dict[Sequence_, Fraction], int]:
     """The law of what the controller emits for a toy, and the number of branches it took."""
 
     def program(branches: Branches) -> Sequence_:
         ops = toy.ops()
         tables = {"target": toy.target} | ({} if toy.draft_table is None else {"draft": toy.draft_table})
-        return ToyHost(tables, ops).drive(
+        return host(tables, ops).drive(
             speculate(
                 toy.prompt,
                 ops=ops,  # type: ignore[arg-type]  # an Arena with its vector arithmetic is Ops

@@ -10,21 +10,6 @@ from typing import Any
 from journee_deploy.controller import Judgement, Round
 from journee_deploy.engine import Meter
 
-DEFINITIONS = {
-    "acceptance_rate": "accepted / all proposals drawn, those discarded after a rejection included",
-    "judged_acceptance": "accepted / proposals that got a verdict; expected: 1 - TV(p, q) where they were judged",
-    "mean_accepted_run": "mean over rounds with proposals of the tokens accepted before the first rejection",
-    "target_calls_per_token": "target runs / tokens emitted; 1 is plain decoding",
-    "exactness_error": "largest distance between the law of what the controller emits and the target's, over "
-    "enumerated toys; 0 exactly. It speaks of the controller, not of the graphs",
-    "tv_distance": "mean total variation distance between p and q over judged positions",
-    "tokens_per_second": "tokens emitted / seconds of the whole generation, prompt included",
-    "baseline_tokens_per_second": "the same for plain decoding on the same target under the same row rule",
-    "speedup": "tokens_per_second / baseline_tokens_per_second, the median over interleaved pairs of runs",
-    "greedy_identical": "whether speculative text at temperature 0 equals plain text, token for token; null with a "
-    "reason where the target has no row rule",
-}
-
 
 @dataclass(slots=True)
 class Report:
@@ -32,7 +17,8 @@ class Report:
 
     rounds       what each did, in order: with the seed, enough to replay the run
     judgements   a record a token, if asked for
-    row_rule     under which the target ran, or None: then `row_rule_note` says why and only equality in law is promised
+    row_rule     under which the target ran, or None: then `row_rule_note` says why, and no promise holds exactly, since
+                 rows of one run may change each other by rounding
     seconds      by stage: target, draft, the rest of the loop (controller, distributions, text), total, and until the
                  first tokens
     """
@@ -103,6 +89,20 @@ class Report:
             "total": self.meter.total,
             "until_first": self.meter.first,
         }
+
+    def summary(self) -> str:
+        """One line: how much, why it ended, how fast, by which seed."""
+        parts = [f"{self.emitted} tokens, ended by {self.reason or 'its reader'}"]
+        if self.tokens_per_second is not None:
+            parts.append(f"{self.tokens_per_second:.0f} tokens/s")
+        if self.proposed:
+            parts.append(f"{self.accepted} of {self.proposed} proposals accepted in {len(self.rounds)} target runs")
+        parts.append(f"seed {self.seed}")
+        if self.row_rule is None:
+            parts.append(
+                f"NO ROW RULE ({self.row_rule_note}): rows may change each other by rounding, nothing is exact"
+            )
+        return "; ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON's types."""

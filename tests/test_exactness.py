@@ -6,6 +6,7 @@ controls at the end break one thing at a time and must show a distance above 0, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,7 +18,9 @@ from journee_deploy.controller.chance import JUDGE, PROPOSE, RECOVER
 from journee_deploy.enumeration import Branches, DrawnTwiceError, distance, law
 from journee_deploy.exactness import (
     LookingPace,
+    Prefix,
     Toy,
+    ToyHost,
     apart,
     emitted_law,
     exactness_error,
@@ -183,6 +186,21 @@ def test_a_biased_rule_is_seen(rule: type[Residual]) -> None:
     emitted, _ = emitted_law(PAIR, rule)
     assert distance(emitted, target_law(PAIR)) > 0
     assert exactness_error(rule) > 0
+
+
+class LeakyHost(ToyHost):
+    """Rows of the target see the last token of their run, as graphs do, by rounding, without a row rule."""
+
+    def row(self, role: str, cache: Prefix, end: int, before: Prefix) -> Sequence[float]:
+        row = list(super().row(role, cache, end, before))
+        return row[::-1] if role == "target" and end < len(cache) and cache[-1] == 0 else row
+
+
+def test_rows_that_see_later_rows_break_the_law() -> None:
+    """Why a target without a row rule is promised nothing: p must not depend on the proposal it judges."""
+    emitted, _ = emitted_law(PAIR, host=LeakyHost)
+    assert sum(emitted.values()) == 1
+    assert distance(emitted, target_law(PAIR)) > 0
 
 
 def test_a_draw_used_twice_is_refused_and_its_bias_shows() -> None:

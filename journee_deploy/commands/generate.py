@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from journee_deploy.language_model import LanguageModel
-from journee_deploy.loading import load
-from journee_deploy.report import Generation
+from journee_deploy.loading import DraftChoice, load
 from journee_deploy.request import DEFAULT_LENGTH, Options
 from journee_deploy.text import Piece
 
@@ -61,14 +60,19 @@ def generate(
         raise click.UsageError("--show and --json can't go together: the JSON has the kinds")
     if no_draft and speculation_length is not None:
         raise click.UsageError("--no-draft and --speculation-length can't go together: plain decoding drafts nothing")
-    if not no_draft:
-        options["speculation_length"] = DEFAULT_LENGTH if speculation_length is None else speculation_length
+    options["speculation_length"] = speculation_length
     text = sys.stdin.read() if prompt == "-" else prompt
-    with load(bundle, draft="none" if no_draft else "auto", provider=provider, threads=threads) as lm:
+    with _loaded(bundle, draft="none" if no_draft else "auto", provider=provider, threads=threads) as lm:
         if as_json:
             click.echo(json.dumps({"prompt": text, **lm.generate(text, trace=True, **options).as_dict()}))
             return
         _stream(lm, text, show, **options)
+
+
+def _loaded(bundle: Path, draft: DraftChoice, provider: str, threads: int) -> LanguageModel:
+    """The bundle's model; a word on the terminal meanwhile, since the first time the row rule is looked for."""
+    with Console(stderr=True).status(f"opening {bundle}"):
+        return load(bundle, draft=draft, provider=provider, threads=threads)
 
 
 def _stream(lm: LanguageModel, prompt: str, show: bool, **options: Unpack[Options]) -> None:
@@ -81,7 +85,7 @@ def _stream(lm: LanguageModel, prompt: str, show: bool, **options: Unpack[Option
                 click.echo(piece, nl=False)
                 sys.stdout.flush()
             click.echo()
-        click.echo(summary(stream.generation()), err=True)
+        click.echo(stream.generation().report.summary(), err=True)
 
 
 def _show(prompt: str, pieces: Iterable[Piece]) -> None:
@@ -99,17 +103,3 @@ def _show(prompt: str, pieces: Iterable[Piece]) -> None:
 def _marked(text: str, kind: str, plain: bool) -> Text:
     before, after = MARKS[kind] if plain else ("", "")
     return Text(f"{before}{text}{after}", style=STYLES[kind])
-
-
-def summary(generation: Generation) -> str:
-    """One line: how much, why it ended, how fast, by which seed."""
-    report = generation.report
-    parts = [f"{report.emitted} tokens, ended by {report.reason}"]
-    if report.tokens_per_second is not None:
-        parts.append(f"{report.tokens_per_second:.0f} tokens/s")
-    if report.acceptance_rate is not None:
-        parts.append(f"{report.accepted} of {report.proposed} proposals accepted in {len(report.rounds)} target runs")
-    parts.append(f"seed {report.seed}")
-    if report.row_rule is None:
-        parts.append(f"no row rule ({report.row_rule_note}): equal in law only")
-    return "; ".join(parts)
