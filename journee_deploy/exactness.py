@@ -310,13 +310,10 @@ def _padded(inner: Table) -> Table:
     return lambda prefix, ran: [*inner(prefix, ran), 0.0, 0.0]
 
 
-def exactness_error(
-    rule: Callable[[], Rule] = Residual, progress: Callable[[str], None] = lambda name: None
-) -> Fraction:
+def exactness_error(rule: Callable[[], Rule] = Residual) -> Fraction:
     """The largest distance between emitted and target law over the named toys; 0 if and only if all are equal."""
     worst = Fraction(0)
     for toy in toys():
-        progress(toy.name)
         emitted, _ = emitted_law(toy, rule)
         worst = max(worst, distance(emitted, target_law(toy)))
     return worst

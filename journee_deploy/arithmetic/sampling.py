@@ -56,10 +56,6 @@ class Sampling:
         self.logit_bias = _biases(logit_bias or {})
         self.min_new_tokens = _whole("min_new_tokens", min_new_tokens)
 
-    def touches_history(self) -> bool:
-        """Whether a row's distribution depends on which tokens came before it, beyond the logits."""
-        return self.repetition_penalty != 1.0 or self.frequency_penalty != 0.0 or self.presence_penalty != 0.0
-
 
 def _number(name: str, value: float, low: float, high: float | None, allowed: str) -> float:
     number = _float(name, value, allowed)
