@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from journee.attention import Cache
-from journee.checkpoint import load_checkpoint
-from journee.config import ModelConfig
+from journee.checkpoint import load_checkpoint, weights_hash
 from journee.model import Decoder
 from journee_deploy.forward import Ids
 from journee_deploy.processor import processor_name, usable_threads
@@ -56,17 +55,18 @@ def open_decoder(decoder: Decoder, name: str, options: OpenOptions) -> Model:
     forward = TorchForward(decoder.eval().to(options.provider), options.provider, threads)
     model = SlotModel(forward, Facts(name, config.vocab_size, config.context_length))
     if options.row_rule:
-        model.settle(rule_key(config, options.provider, threads))
+        model.settle(rule_key(decoder, options.provider, threads))
     return model
 
 
-def rule_key(config: ModelConfig, provider: str, threads: int) -> RuleKey | None:
+def rule_key(decoder: Decoder, provider: str, threads: int) -> RuleKey | None:
     """What a row rule is remembered by, on CPU alone."""
     if provider != "cpu":
         return None
-    shape = json.dumps(config.to_dict(), sort_keys=True)
+    shape = json.dumps(decoder.config.to_dict(), sort_keys=True)
     return RuleKey(
         graph=hashlib.sha256(shape.encode()).hexdigest(),
+        weights=weights_hash(decoder.state_dict()),
         variant=f"concat, rows kept True, chunk {CHUNK}",
         runtime=f"torch {torch.__version__}",
         provider=provider,
@@ -77,9 +77,7 @@ def rule_key(config: ModelConfig, provider: str, threads: int) -> RuleKey | None
 
 
 class TorchForward:
-    """A `journee_deploy.forward.Forward` over a decoder. Thread count is PyTorch's, for the whole process:
-    each run sets it.
-    """
+    """A `journee_deploy.forward.Forward` over a decoder. PyTorch has one thread count a process: each run sets it."""
 
     def __init__(self, decoder: Decoder, device: str, threads: int) -> None:
         self._decoder = decoder

@@ -1,7 +1,7 @@
 """Bundles: the folders that `journee-export` writes and every runtime reads. The format is in `manifest`.
 
-Opening checks the manifest, that every path stays in the folder, and every file's size and sha256, before
-anything is loaded from it. No torch, no onnx, no runtime is needed.
+Opening checks the manifest, that every path stays in the folder, that the roles' folders hold nothing that it doesn't
+list, and every file's size and sha256, before anything is loaded. No torch, no onnx, no runtime is needed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,17 @@ class BundleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BundleRole:
-    """One role of an opened bundle, with the graph variant chosen. `root` is the bundle's folder."""
+    """One role of an opened bundle, with the graph variant chosen. `root` is the bundle's folder.
+
+    `weights_sha256`: those of the graph's weights files, in their order, separated by spaces.
+    """
 
     root: Path
     name: str
     record: RoleRecord
     graph_record: GraphRecord
     graph_sha256: str
+    weights_sha256: str
 
     def __str__(self) -> str:
         return f"{self.root.name} {self.name}"
@@ -128,7 +132,9 @@ class Bundle:
         chosen = graphs.get(record.graphs[0].id if variant is None else variant)
         if chosen is None:
             raise BundleError(f"{self.root}: {name} has no graph {variant!r}; there are: {', '.join(graphs)}")
-        return BundleRole(self.root, name, record, chosen, self.manifest.files[chosen.file].sha256)
+        files = self.manifest.files
+        weights = " ".join(files[file].sha256 for file in chosen.weights)
+        return BundleRole(self.root, name, record, chosen, files[chosen.file].sha256, weights)
 
 
 def open_bundle(path: str | Path, verify: bool = True) -> Bundle:
@@ -140,6 +146,8 @@ def open_bundle(path: str | Path, verify: bool = True) -> Bundle:
     manifest = _read_manifest(root)
     for name, record in manifest.files.items():
         _check_file(root, name, record, verify)
+    for role in manifest.roles:
+        _check_all_listed(root, role, manifest)
     return Bundle(root, manifest)
 
 
@@ -214,6 +222,20 @@ def _check_file(root: Path, name: str, record: FileRecord, verify: bool) -> None
             raise BundleError(f"{path}: damaged: sha256 {found}, expected {record.sha256}; {again}")
     except OSError as error:
         raise BundleError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _check_all_listed(root: Path, role: str, manifest: Manifest) -> None:
+    """Refuse files of a role's folder that the manifest doesn't list: a graph could load them unverified."""
+    try:
+        paths = sorted(path for path in (root / role).rglob("*") if path.is_symlink() or not path.is_dir())
+    except OSError as error:
+        raise BundleError(f"{root / role}: cannot be read: {error.strerror}") from None
+    for path in paths:
+        if path.relative_to(root).as_posix() not in manifest.files:
+            raise BundleError(
+                f"{path}: not listed in {MANIFEST}, so it can't be verified; "
+                "remove it, or copy or download the bundle again, or export it again"
+            )
 
 
 def _check_inside(root: Path, name: str) -> None:

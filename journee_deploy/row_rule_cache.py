@@ -1,10 +1,8 @@
-"""Row rules found before, one small file each in the user's cache folder, so that a model is tested once on a
-machine.
+"""Row rules found before, a small file each in the user's cache folder: a model is tested once on a machine.
 
 The folder is $JOURNEE_CACHE, or else `journee` in the platform's cache folder ($XDG_CACHE_HOME or ~/.cache;
-~/Library/Caches on macOS; %LOCALAPPDATA% on Windows). A file that can't be read, is damaged or answers
-another key is ignored, and the test runs again; files are replaced whole. That none can be written is no
-error, but the note says so.
+~/Library/Caches on macOS; %LOCALAPPDATA% on Windows). A file that can't be read, is damaged or answers another key is
+ignored, and the test runs again; files are replaced whole. That none can be written is no error, but the note says so.
 """
 
 from __future__ import annotations
@@ -21,17 +19,20 @@ from pathlib import Path
 from journee_deploy.row_rule import RowRule
 from journee_deploy.row_self_test import Finding
 
-FORMAT = 1
+FORMAT = 2
 """Of the cache files and of the self-test: raise it when either changes, and all models are tested again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """All that a finding depends on. `graph`: sha256 of the graph, `variant`: cache kind, rows
-    kept, chunk.
+    """All that a finding depends on.
+
+    `graph`: sha256 of the graph. `weights`: of its weights, for they route tokens to experts, and so say how many rows
+    an expert gets. `variant`: cache kind, rows kept, chunk.
     """
 
     graph: str
+    weights: str
     variant: str
     runtime: str
     provider: str
@@ -41,8 +42,7 @@ class RuleKey:
 
 
 def remembered(key: RuleKey | None, find: Callable[[], Finding]) -> tuple[RowRule | None, str]:
-    """The rule known under `key`, or else the one that `find` finds, which is stored; and the note for
-    reports.
+    """The rule known under `key`, or else the one that `find` finds, which is stored; and the note for reports.
 
     `key` None: the finding can't be named well enough to be kept.
     """

@@ -55,6 +55,8 @@ class OnnxRuntime:
     def open(self, source: Path, role: str, options: OpenOptions) -> Model:
         self._check_provider(options.provider)
         record = role_of(source, options.verify)
+        if record.name != role:
+            raise RuntimeFailure(f"{source}: is the {record.name} of its bundle, not its {role}; give BUNDLE/{role}")
         threads = options.threads or usable_threads()
         session = make_session(record.graph, options.provider, threads)
         name = f"{record.root.name} {role}"
@@ -108,14 +110,13 @@ def _port(node: Node) -> Port:
 
 
 def rule_key(role: BundleRole, provider: str, threads: int) -> RuleKey | None:
-    """What a row rule is remembered by; None on CUDA, where the device has no name here, so that it is tested
-    anew.
-    """
+    """What a row rule is remembered by; None on CUDA, where the device has no name here, so that it is tested anew."""
     if provider != "cpu":
         return None
     record = role.graph_record
     return RuleKey(
         graph=role.graph_sha256,
+        weights=role.weights_sha256,
         variant=f"{record.cache}, rows kept {record.inputs.rows_kept is not None}, chunk {CHUNK}",
         runtime=f"onnxruntime {ORT.__version__}",
         provider=provider,

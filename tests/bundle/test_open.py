@@ -71,7 +71,7 @@ def test_a_bundle_reached_through_a_link(root: Path, tmp_path: Path) -> None:
     assert open_bundle(tmp_path / "link").role("target").graph.is_file()
 
 
-def test_files_that_the_manifest_does_not_list_are_left_alone(root: Path) -> None:
+def test_files_beside_the_roles_folders_are_left_alone(root: Path) -> None:
     (root / "genai_config.json").write_text("{}")
     assert open_bundle(root).roles == ("target", "draft")
 

@@ -90,6 +90,30 @@ def test_a_record_that_points_outside(root: Path, field: str) -> None:
     assert re.search(rf"roles.target\.(graphs\[0\]\.)?{field}.*expected a path inside the bundle", refusal(root))
 
 
+@pytest.mark.parametrize("name", ["target/onnx/model.onnx_data", "draft/config.json", "draft/onnx/deeper/weights.bin"])
+def test_a_file_of_a_role_that_is_not_listed(root: Path, name: str) -> None:
+    """Weights that the manifest doesn't name would be loaded, but not verified."""
+
+    def forget(manifest: Manifest) -> None:
+        manifest["files"].pop(name, None)
+        for record in manifest["roles"]["target"]["graphs"]:
+            record["weights"] = []
+
+    edit(root, forget)
+    file = root / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"unverified")
+    assert refusal(root) == (
+        f"{file}: not listed in journee.json, so it can't be verified; "
+        "remove it, or copy or download the bundle again, or export it again"
+    )
+
+
+def test_a_linked_folder_in_a_role_is_not_looked_through(root: Path) -> None:
+    (root / "draft/more").symlink_to(root / "target/onnx")
+    assert "draft/more: not listed in journee.json" in refusal(root)
+
+
 def test_a_link_that_leaves_the_bundle(root: Path, tmp_path: Path) -> None:
     file = root / "target/config.json"
     (tmp_path / "outside.json").write_bytes(file.read_bytes())

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from journee_deploy.bundle import file_record, open_bundle
 from journee_deploy.row_rule import NO_RULE, RowRule
 from journee_deploy.runtime import Model, OpenOptions, Rows, Runtime, RuntimeFailure, Step, find_runtime
 from journee_deploy.slots import SlotModel
-from journee_runtimes.onnx import OnnxRuntime, check_session_provider
+from journee_runtimes.onnx import OnnxRuntime, check_session_provider, rule_key
+from tests.bundle.small_bundle import write_bundle as write_small_bundle
 from tests.runtime.tiny_bundle import write_bundle
 from tests.runtime.tiny_graph import SMALL
 
@@ -116,6 +118,15 @@ def test_the_rule_is_remembered(target: Path, model: Model) -> None:
     assert again.row_rule_note.endswith("(known from an earlier self-test here)")
     elsewhere = OnnxRuntime().open(target, "target", OpenOptions(threads=2))
     assert elsewhere.row_rule_note.endswith("(self-test now)")
+
+
+def test_a_rule_is_remembered_by_the_weights_too(tmp_path: Path) -> None:
+    """With routed experts, how many rows a kernel gets depends on the weights."""
+    write_small_bundle(tmp_path / "small")
+    role = open_bundle(tmp_path / "small").role("target")
+    other = replace(role, weights_sha256="0" * 64)
+    assert role.weights_sha256 == file_record(role.weights[0]).sha256
+    assert rule_key(role, "cpu", 1) != rule_key(other, "cpu", 1)
 
 
 def test_threads_are_chosen_when_none_are_asked_for(target: Path) -> None:

@@ -163,3 +163,8 @@ def test_a_run_that_fails_inside_names_the_graph(tmp_path: Path) -> None:
     with pytest.raises(RuntimeFailure, match=r"model\.onnx: the run failed: "):
         model.run([Step(0, (1,) * 400, 0, 1)])
     assert model.run([Step(0, (1, 2), 0, 1)])[0].shape == (1, SMALL.vocabulary)
+
+
+def test_a_folder_of_another_role(target: Path) -> None:
+    with pytest.raises(RuntimeFailure, match=r"is the target of its bundle, not its draft; give BUNDLE/draft"):
+        OnnxRuntime().open(target, "draft", ONE_THREAD)

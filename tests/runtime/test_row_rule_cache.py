@@ -14,7 +14,7 @@ from journee_deploy.row_rule import RowRule
 from journee_deploy.row_rule_cache import RuleKey, cache_folder, load, remembered, store
 from journee_deploy.row_self_test import Finding
 
-KEY = RuleKey("0" * 64, "concat", "onnxruntime 1.30.0", "cpu", "spinning 0", "a processor", 2)
+KEY = RuleKey("0" * 64, "1" * 64, "concat", "onnxruntime 1.30.0", "cpu", "spinning 0", "a processor", 2)
 FOUND = Finding(RowRule(8, 8, fixed=True), 854)
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -36,8 +36,8 @@ def test_what_was_stored_is_loaded(finding: Finding) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"graph": "1" * 64}, {"variant": "shared"}, {"runtime": "onnxruntime 1.31.0"}, {"provider": "cuda"},
-        {"options": ""}, {"processor": "another"}, {"threads": 1},
+        {"graph": "1" * 64}, {"weights": "2" * 64}, {"variant": "shared"}, {"runtime": "onnxruntime 1.31.0"},
+        {"provider": "cuda"}, {"options": ""}, {"processor": "another"}, {"threads": 1},
     ],
 )  # fmt: skip
 def test_every_part_of_the_key_counts(change: dict[str, str | int]) -> None:

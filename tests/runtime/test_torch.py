@@ -94,3 +94,11 @@ def test_a_runtime_opens_files_and_is_found_by_name(tmp_path: Path) -> None:
     runtime = find_runtime("torch")
     (tmp_path / "target.pt").write_bytes(b"")
     assert (runtime.name, runtime.opens(tmp_path), runtime.opens(tmp_path / "target.pt")) == ("torch", False, True)
+
+
+def test_a_rule_is_looked_for_anew_when_the_weights_differ() -> None:
+    opened()
+    other = decoder(DENSE)
+    with torch.no_grad():
+        next(other.parameters())[0, 0] += 1
+    assert open_decoder(other, "a decoder", OpenOptions(threads=1)).row_rule_note.endswith("(self-test now)")
