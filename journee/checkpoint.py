@@ -22,7 +22,7 @@ from zipfile import BadZipFile, ZipFile
 import torch
 from torch import Tensor
 
-from journee.config import ModelConfig
+from journee.config import ConfigError, ModelConfig
 from journee.model import Decoder
 from journee.tokenizer import END_OF_TEXT_ID, tokenizer_hash
 
@@ -148,14 +148,53 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
     missing = [name for name in (*_PLAIN, "config", "tokenizer_hash", "weights_hash") if name not in values]
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}; train it again")
+    _check_kinds(path, values)
     _check_hash(path, "tokenizer", values["tokenizer_hash"], tokenizer_hash(values["tokenizer"]))
     _check_hash(path, "weights", values["weights_hash"], weights_hash(values["weights"]))
-    config = ModelConfig.from_dict(values["config"])
-    return Checkpoint(config=config, source=str(path), **{name: values[name] for name in _PLAIN})
+    return Checkpoint(
+        config=_config(path, values["config"]), source=str(path), **{name: values[name] for name in _PLAIN}
+    )
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("role", "tokenizer", "corpus", "corpus_hash", "interpreter"), str),
+    **dict.fromkeys(("tokenizer_hash", "weights_hash"), str),
+    **dict.fromkeys(("held_out_loss", "bits_per_byte"), (int, float)),
+    **dict.fromkeys(("steps", "seed"), int),
+    **dict.fromkeys(("config", "weights", "measured"), dict),
+}
+
+
+def _check_kinds(path: Path, values: dict[str, Any]) -> None:
+    wrong = [name for name, kind in _KINDS.items() if not isinstance(values[name], kind)]
+    inner = [("weights", str, Tensor), ("measured", str, (int, float))]
+    for name, key, kind in inner if not wrong else []:
+        if not all(isinstance(k, key) and isinstance(value, kind) for k, value in values[name].items()):
+            wrong.append(name)
+    if wrong:
+        raise CheckpointError(f"{path}: {', '.join(wrong)} in it can't be what was written; train it again")
+
+
+def _config(path: Path, values: dict[str, Any]) -> ModelConfig:
+    try:
+        return ModelConfig.from_dict(values)
+    except (ConfigError, TypeError) as error:  # TypeError: a text where a number is expected
+        raise CheckpointError(f"{path}: its configuration describes no model: {error}; train it again") from error
+
+
+def check_role(checkpoint: Checkpoint, role: str) -> None:
+    """Refuse a checkpoint that was not trained as `role` ("target" or "draft")."""
+    if checkpoint.role != role:
+        raise CheckpointError(
+            f"{checkpoint.source} was trained as a {checkpoint.role}, but is given as the {role}; "
+            f"give a checkpoint of scripts/train_{role}.py (are the two swapped?)"
+        )
 
 
 def check_pair(target: Checkpoint, draft: Checkpoint) -> None:
-    """Refuse a draft whose tokenizer or corpus is not the target's."""
+    """Refuse checkpoints of other roles, and a draft whose tokenizer or corpus is not the target's."""
+    check_role(target, "target")
+    check_role(draft, "draft")
     for what, ours, theirs in (
         ("tokenizer", target.tokenizer_hash, draft.tokenizer_hash),
         ("corpus", target.corpus_hash, draft.corpus_hash),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from journee.checkpoint import Checkpoint, check_pair, load_checkpoint
+from journee.checkpoint import Checkpoint, check_pair, check_role, load_checkpoint
 from journee.model import Decoder
 from journee.tokenizer import END_OF_TEXT, END_OF_TEXT_ID
 from journee_deploy.bundle import file_record
@@ -16,8 +16,8 @@ from journee_deploy.typed_json import Json
 
 @dataclass(frozen=True)
 class RoleSource:
-    """One role's model. `tokenizer` is the text of tokenizer.json; `end_of_text` its token that ends a text,
-    and its id.
+    """One role's model. `tokenizer` is the text of tokenizer.json; `end_of_text` its token that ends a text, and its
+    id.
     """
 
     decoder: Decoder
@@ -28,10 +28,12 @@ class RoleSource:
 
 
 def load_sources(target: Path, draft: Path | None) -> dict[str, RoleSource]:
-    """The roles by name, from checkpoint files; CheckpointError if one is none, or if the draft is not the
-    target's.
+    """The roles by name, from checkpoint files.
+
+    CheckpointError if one is no checkpoint or was trained for the other role, or if the draft is not the target's.
     """
     checkpoints = {"target": load_checkpoint(target)}
+    check_role(checkpoints["target"], "target")
     if draft is not None:
         checkpoints["draft"] = load_checkpoint(draft)
         check_pair(checkpoints["target"], checkpoints["draft"])

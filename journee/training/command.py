@@ -49,30 +49,30 @@ def train(settings: Settings, console: Console, resume: bool = False) -> Checkpo
     """Run the training that `settings` describe; write and return the checkpoint."""
     began = time.monotonic()
     texts = prepare(settings)
-    teacher = _teacher(settings, texts)
+    target = _target(settings, texts)
     plan = settings.training
     windows = Windows(texts.training, plan.sequence, plan.batch, settings.seed)
-    trainer = Trainer(settings, windows, class_of_tokens(texts.names), teacher.model() if teacher else None)
+    trainer = Trainer(settings, windows, class_of_tokens(texts.names), target.model() if target else None)
     if resume:
         trainer.resume()
     _print_plan(console, settings, texts, trainer.model)
     with TrainingProgress(settings.role, trainer.step, plan.steps, plan.batch * plan.sequence, console) as progress:
         trainer.run(progress.advance)
-    checkpoint = _judged(settings, texts, trainer.model, teacher, console)
+    checkpoint = _judged(settings, texts, trainer.model, target, console)
     save_checkpoint(checkpoint, settings.out)
     trainer.state_path.unlink(missing_ok=True)
     console.print(f"wrote {settings.out} after {(time.monotonic() - began) / 60:.1f} min", highlight=False)
     return checkpoint
 
 
-def _teacher(settings: Settings, texts: Texts) -> Checkpoint | None:
+def _target(settings: Settings, texts: Texts) -> Checkpoint | None:
     """The target to distil from, if any; refused when it has another tokenizer or corpus."""
     if settings.distill is None:
         return None
-    teacher = load_checkpoint(settings.distill.target)
+    target = load_checkpoint(settings.distill.target)
     blank = _checkpoint(settings, texts, Decoder(settings.model))
-    check_pair(teacher, replace(blank, source="to be trained"))
-    return teacher
+    check_pair(target, replace(blank, source="to be trained"))
+    return target
 
 
 def _checkpoint(settings: Settings, texts: Texts, model: Decoder) -> Checkpoint:
@@ -94,7 +94,7 @@ def _checkpoint(settings: Settings, texts: Texts, model: Decoder) -> Checkpoint:
 
 
 def _judged(
-    settings: Settings, texts: Texts, trained: Decoder, teacher: Checkpoint | None, console: Console
+    settings: Settings, texts: Texts, trained: Decoder, target: Checkpoint | None, console: Console
 ) -> Checkpoint:
     """The checkpoint with its figures, measured on the rounded weights, and printed."""
     checkpoint = _checkpoint(settings, texts, trained)
@@ -110,9 +110,9 @@ def _judged(
     )
     if model.mixture is not None:
         print_table(routing_table(model, texts.names, texts.held_out, length), console)
-    if teacher is not None:
-        measured["overlap"] = overlap(teacher.model(), model, texts.held_out, length)
-        console.print(f"overlap with {teacher.source} (1 - TV): {measured['overlap']:.4f}", highlight=False)
+    if target is not None:
+        measured["overlap"] = overlap(target.model(), model, texts.held_out, length)
+        console.print(f"overlap with {target.source} (1 - TV): {measured['overlap']:.4f}", highlight=False)
     return replace(checkpoint, held_out_loss=result.loss, bits_per_byte=result.bits_per_byte, measured=measured)
 
 

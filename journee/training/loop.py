@@ -1,8 +1,8 @@
 """One training run: from settings to a checkpoint.
 
 The batch of a step is a function of (seed, step), and the state file beside the checkpoint holds the parameters, both
-optimizers and the step, as they are between two steps. So a run that is broken off and resumed computes what an unbroken
-one would have computed.
+optimizers and the step, as they are between two steps. So a run that is broken off and resumed computes what an
+unbroken one would have computed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -32,12 +32,12 @@ StepDone = Callable[[int, float], None]
 
 @dataclass
 class Trainer:
-    """A model in training. `classes` holds the word class of each token id; `teacher` is a target to learn from."""
+    """A model in training. `classes` holds the word class of each token id; `target` is a model to distil from."""
 
     settings: Settings
     windows: Windows
     classes: Tensor
-    teacher: Decoder | None = None
+    target: Decoder | None = None
 
     def __post_init__(self) -> None:
         torch.manual_seed(self.settings.seed)  # pyright: ignore[reportUnknownMemberType]
@@ -103,12 +103,12 @@ class Trainer:
 
     def _language_losses(self, logits: Tensor, tokens: Tensor, following: Tensor) -> tuple[Tensor, Tensor]:
         entropy = functional.cross_entropy(logits.flatten(0, 1), following.flatten())
-        if self.teacher is None or self.settings.distill is None:
+        if self.target is None or self.settings.distill is None:
             return entropy, entropy
         with torch.no_grad():
-            taught = self.teacher.logits(tokens)
+            learnt_from = self.target.logits(tokens)
         weight = self.settings.distill.weight
-        return entropy, (1 - weight) * entropy + weight * distillation(logits.flatten(0, 1), taught.flatten(0, 1))
+        return entropy, (1 - weight) * entropy + weight * distillation(logits.flatten(0, 1), learnt_from.flatten(0, 1))
 
     def _routing_loss(self, routing: RoutingSettings, scores: Tensor, classes: Tensor) -> Tensor:
         assert self.settings.model.moe is not None
@@ -132,7 +132,7 @@ class Trainer:
         path = self.state_path
         if not path.is_file():
             raise CheckpointError(f"there is no {path} to resume from; run without --resume")
-        state: dict[str, Any] = read_atomic(path)
+        state = _checked_state(path, read_atomic(path))
         mine = self._fingerprint()
         changed = [name for name, value in mine.items() if state["settings"].get(name) != value]
         if changed:
@@ -140,9 +140,12 @@ class Trainer:
                 f"{path} is of a run with another {', '.join(changed)}; take the settings back, or run without --resume"
             )
         self._check_length(state["step"], state["steps"])
-        self.model.load_state_dict(state["model"])
-        for optimizer, held in zip(self._optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(held)
+        try:
+            self.model.load_state_dict(state["model"])
+            for optimizer, held in zip(self._optimizers, state["optimizers"], strict=True):
+                optimizer.load_state_dict(held)
+        except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{path} does not fit this model: {error}; run without --resume") from error
         self.step = state["step"]
 
     def _fingerprint(self) -> dict[str, Any]:
@@ -158,3 +161,16 @@ class Trainer:
                 f"{self.state_path} is at step {step} of {planned}; it can't become a run of {steps} steps after step "
                 f"{latest}, when the learning rate falls; resume with --steps {planned}"
             )
+
+
+STATE = {"settings": dict, "step": int, "steps": int, "model": dict, "optimizers": list}
+"""What a state file holds."""
+
+
+def _checked_state(path: Path, content: object) -> dict[str, Any]:
+    """`content` of the file `path`, if it is a state."""
+    state = cast(dict[str, Any], content if isinstance(content, dict) else {})
+    wrong = [name for name, kind in STATE.items() if not isinstance(state.get(name), kind)]
+    if wrong:
+        raise CheckpointError(f"{path} is no state of a run: no good {', '.join(wrong)} in it; run without --resume")
+    return state

@@ -133,6 +133,15 @@ def test_a_draft_of_another_corpus(run: Run, tmp_path: Path) -> None:
     assert "corpus mismatch: draft" in message
 
 
+def test_a_swapped_pair(run: Run, tmp_path: Path) -> None:
+    message = refusal([run.draft, "--draft", run.target, "-o", tmp_path / "b"], tmp_path)
+    assert (
+        "draft.pt was trained as a draft, but is given as the target; give a checkpoint of scripts/train_t" in message
+    )
+    assert "is given as the target" in refusal([run.draft, "-o", tmp_path / "b"], tmp_path)
+    assert "is given as the draft" in refusal([run.target, "--draft", run.target, "-o", tmp_path / "b"], tmp_path)
+
+
 def test_a_destination_that_exists(run: Run, tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     assert "b exists; choose another destination, or replace it with --force" in refusal(

@@ -161,8 +161,53 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(held, path, monkeyp
 
 
 def test_pairs(held):
-    check_pair(held, replace(held, role="draft"))
+    draft = replace(held, role="draft", source="d.pt")
+    check_pair(held, draft)
     with pytest.raises(CheckpointError, match=r"corpus mismatch: draft d\.pt has dddddddddddd"):
-        check_pair(held, replace(held, corpus_hash="d" * 64, source="d.pt"))
+        check_pair(held, replace(draft, corpus_hash="d" * 64))
     with pytest.raises(CheckpointError, match=r"tokenizer mismatch.*train the draft again"):
-        check_pair(held, replace(held, tokenizer=held.tokenizer + " "))
+        check_pair(held, replace(draft, tokenizer=held.tokenizer + " "))
+
+
+def test_a_pair_of_other_roles_is_refused(held):
+    target, draft = replace(held, source="t.pt"), replace(held, role="draft", source="d.pt")
+    with pytest.raises(
+        CheckpointError, match=r"d\.pt was trained as a draft, but is given as the target; give a check"
+    ):
+        check_pair(draft, target)
+    with pytest.raises(
+        CheckpointError, match=r"t\.pt was trained as a target, but is given as the draft; give a check"
+    ):
+        check_pair(target, target)
+
+
+ODD = [None, 3, True, "text", [1], {"a": "text"}, {3: torch.zeros(2)}, torch.zeros(2)]
+FIELDS = [
+    "role",
+    "tokenizer",
+    "tokenizer_hash",
+    "corpus_hash",
+    "weights",
+    "weights_hash",
+    "config",
+    "measured",
+    "steps",
+]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("value", ODD, ids=str)
+def test_a_field_of_another_kind_is_refused_by_file(path, name, value):
+    kinds = {"steps": int, "role": str, "corpus_hash": str}
+    if isinstance(value, kinds.get(name, ())):
+        pytest.skip("a good value")
+    change(path, **{name: value})
+    with pytest.raises(CheckpointError, match=r"target\.pt: .*(again|expected)"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("setting", [{"dim": 7}, {"layers": 0}, {"speed": 1}, {"rope_theta": "10"}, {"moe": 3}])
+def test_an_odd_configuration_is_refused_by_file(path, setting):
+    change(path, config=torch.load(path, weights_only=True)["config"] | setting)
+    with pytest.raises(CheckpointError, match=r"target\.pt: its configuration describes no model"):
+        load_checkpoint(path)

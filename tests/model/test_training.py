@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from journee.checkpoint import CheckpointError, check_pair, load_checkpoint
+from journee.checkpoint import CheckpointError, check_pair, load_checkpoint, write_atomically
 from journee.compare import main as compare_command
 from journee.evaluation import evaluation_length, overlap, score
 from journee.model import Decoder
@@ -208,6 +208,23 @@ def test_resuming_with_other_settings_is_refused_by_name(target_settings, parts)
     trainer.state_path.write_bytes(trainer.state_path.read_bytes()[:-50])
     with pytest.raises(CheckpointError, match="truncated"):
         Trainer(target_settings, *parts).resume()
+
+
+@pytest.mark.parametrize("content", [[], 3, {}, {"settings": 1}, {"settings": {}, "step": "2"}], ids=str)
+def test_a_state_file_that_is_none_is_refused(target_settings, parts, content):
+    trainer = Trainer(target_settings, *parts)
+    write_atomically(content, trainer.state_path)
+    with pytest.raises(CheckpointError, match=r"target\.state is no state of a run: .*; run without --resume"):
+        trainer.resume()
+
+
+@pytest.mark.parametrize("part", [{"model": {}}, {"optimizers": []}, {"optimizers": [1, 2]}], ids=str)
+def test_a_state_of_another_model_is_refused(target_settings, parts, part):
+    trainer = Trainer(target_settings, *parts)
+    trainer.save_state()
+    write_atomically(torch.load(trainer.state_path, weights_only=True) | part, trainer.state_path)
+    with pytest.raises(CheckpointError, match=r"target\.state does not fit this model"):
+        trainer.resume()
 
 
 def test_either_order_gives_a_pair(target_settings, draft_settings, tmp_path):
