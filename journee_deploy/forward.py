@@ -1,6 +1,4 @@
-"""What a framework must offer so that `journee_deploy.slots` can make a model of it: one run over an explicit
-cache.
-"""
+"""What a framework must offer so that `journee_deploy.slots` can make a model of it: a run over an explicit cache."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from journee_deploy.row_rule import RowRule
+from journee_deploy.row_rule import LARGEST, RowRule
 from journee_deploy.typed_json import Json, JsonError, is_object, parse, read
 
 MANIFEST = "journee.json"
@@ -132,9 +132,7 @@ class FoundRule:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """One comparison with PyTorch: the largest absolute difference over logits and cache, and the one
-    allowed.
-    """
+    """One comparison with PyTorch: the largest absolute difference over logits and cache, and the one allowed."""
 
     case: Name
     difference: float
@@ -168,9 +166,7 @@ class GraphRecord:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a role came from: sha256 of the checkpoint file, its configuration, its held-out figures as
-    recorded.
-    """
+    """Where a role came from: sha256 of the checkpoint file, its configuration, its held-out figures as recorded."""
 
     checkpoint_sha256: Sha256
     config: dict[str, Json]
@@ -179,9 +175,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class RoleRecord:
-    """One model. `context_length` in tokens; `dtype` of logits and cache; `end_of_sequence` token ids, maybe
-    none.
-    """
+    """One model. `context_length` in tokens; `dtype` of logits and cache; `end_of_sequence` token ids, maybe none."""
 
     vocabulary_size: Count
     context_length: Count
@@ -261,6 +255,10 @@ def _check_role(manifest: Manifest, name: str, role: RoleRecord) -> None:
 
 
 def _check_rule(found: FoundRule | None, place: str) -> None:
+    if found and max(found.rows, found.multiple) > LARGEST:
+        raise JsonError(
+            f"{place}: expected rows and multiple of at most {LARGEST}, found {found.rows}, {found.multiple}"
+        )
     if found and found.fixed and found.rows != found.multiple:
         raise JsonError(f"{place}: a fixed rule's rows are its multiple, found {found.rows} and {found.multiple}")
 

@@ -1,8 +1,7 @@
 """From the traced graph to the one that ships.
 
 - Initializers that hold the model's parameters get the parameters' names; a matrix that the graph holds
-  transposed, as
-  MatMul wants it, is called `NAME.transposed`.
+  transposed, as MatMul wants it, is called `NAME.transposed`.
 - `num_logits_to_keep` gets its default: an initializer, 0, so that a caller need not feed it.
 - The router's body is added as a local function, or, inlined, replaces its node.
 - Traces of the exporter's machine (stack traces, file names) are dropped.

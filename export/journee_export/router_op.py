@@ -3,8 +3,7 @@
     gates = BooleanRouter <k: int> (scores)      scores [..., E + 1] float, gates [..., E + 1] bool
 
 - For the first E columns, true for the k largest scores; equal scores (0.0 and -0.0 are equal) are taken in
-  the order
-  of their columns.
+  the order of their columns.
 - For the last column, true where the score is above 0.
 
 Equivalent PyTorch: `journee.router.boolean_router`, traced as `torch.ops.journee.boolean_router`. PyTorch's

@@ -51,7 +51,7 @@ def _role_table(name: str, role: RoleRecord) -> Table:
 
 def _graph(graph: GraphRecord) -> str:
     rule = graph.row_rule
-    found = "none" if rule is None else f"at least {rule.rows} rows, multiple of {rule.multiple} ({rule.where})"
+    found = "none" if rule is None else f"{rule.rule} ({rule.where})"
     return (
         f"opset {graph.opset}, {graph.precision}, cache {graph.cache}, router {graph.router}, "
         f"{sum(graph.operators.values())} nodes; exporter's row rule: {found}"

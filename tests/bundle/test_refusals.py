@@ -214,6 +214,12 @@ CHANGES: dict[str, Change] = {
     "roles.target.graphs[0].row_rule: a fixed rule's rows are its multiple": lambda m: graph(m)["row_rule"].update(
         fixed=True
     ),
+    "roles.target.graphs[0].row_rule: expected rows and multiple of at most 32, found 33, 1": lambda m: graph(m)[
+        "row_rule"
+    ].update(rows=33),
+    "roles.target.graphs[0].row_rule: expected rows and multiple of at most 32, found 2, 64": lambda m: graph(m)[
+        "row_rule"
+    ].update(multiple=64),
     "roles.target.vocabulary_hash: expected the sha256 of target/tokenizer.json": lambda m: m["roles"]["target"].update(
         vocabulary_hash="0" * 64
     ),
