@@ -167,7 +167,10 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 
 def _check_kinds(path: Path, values: dict[str, Any]) -> None:
     wrong = [name for name, kind in _KINDS.items() if not isinstance(values[name], kind)]
-    inner = [("weights", str, Tensor), ("measured", str, (int, float))]
+    inner: list[tuple[str, type, type | tuple[type, ...]]] = [
+        ("weights", str, Tensor),
+        ("measured", str, (int, float)),
+    ]
     for name, key, kind in inner if not wrong else []:
         if not all(isinstance(k, key) and isinstance(value, kind) for k, value in values[name].items()):
             wrong.append(name)

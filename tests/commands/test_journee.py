@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 import journee_deploy as jd
+from journee_deploy.bundle import file_record
 from journee_deploy.commands.main import main
 
 TINY = Path(__file__).parents[2] / "artifacts" / "tiny"
@@ -88,7 +92,7 @@ REFUSED = [
     (["--prompt", "a", "--stop", ""], "stop string"),
     (["--prompt", "a", "--provider", "tpu"], "no provider 'tpu' here; there are: cpu"),
     (["--prompt", "a", "--provider", "cuda"], "no provider 'cuda' here; there are: cpu"),
-    (["--prompt", "a", "--threads", "-2"], "threads"),
+    (["--prompt", "a", "--threads", "-2"], "threads is -2"),
     (["--prompt", "a", "--show", "--json"], "can't go together"),
     (["--prompt", "a", "--no-draft", "--speculation-length", "3"], "can't go together"),
     ([], "--prompt"),
@@ -126,10 +130,29 @@ def test_a_broken_bundle_is_refused_by_every_command(tmp_path: Path) -> None:
         assert "target/onnx/model.onnx_data" in done.stderr
         assert "sha256" in done.stderr
     weights.write_bytes(content[:-1])
-    assert "bytes" in run("inspect", broken).stderr
+    assert "model.onnx_data: truncated: " in run("inspect", broken).stderr
     weights.unlink()
     assert "model.onnx_data" in run("inspect", broken).stderr
     assert run("inspect", tmp_path / "nowhere").exit_code == 1
+
+
+def test_a_weight_that_is_no_number_is_refused_by_role_position_and_token(tmp_path: Path) -> None:
+    """The damaged weights have a good hash, so it is the logits of the real graph that give them away."""
+    broken = tmp_path / "tiny"
+    shutil.copytree(TINY, broken)
+    name = "target/onnx/model.onnx_data"
+    manifest = json.loads((broken / "journee.json").read_text())
+    config = manifest["roles"]["target"]["source"]["config"]
+    content = bytearray((broken / name).read_bytes())
+    for token in range(config["vocab_size"]):  # the embedding comes first: one number of each token's
+        struct.pack_into("<f", content, 4 * token * config["dim"], math.nan)
+    (broken / name).write_bytes(content)
+    manifest["files"][name]["sha256"] = file_record(broken / name).sha256
+    (broken / "journee.json").write_text(json.dumps(manifest))
+    done = run("generate", broken, "--prompt", PROMPT, "--max-new-tokens", "3")
+    assert done.exit_code == 1
+    assert re.search(r"target logits at position \d+.*token \d+", done.stderr)
+    assert "Traceback" not in done.stderr
 
 
 def test_help_and_version() -> None:
