@@ -7,6 +7,7 @@ list, and every file's size and sha256, before anything is loaded. No torch, no 
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,18 +185,30 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 def _read_manifest(root: Path) -> Manifest:
     file = root / MANIFEST
-    if not root.is_dir():
-        what = "is a file" if root.exists() else "does not exist"
-        raise BundleError(f"{root}: {what}; a bundle is the folder that `journee-export` writes")
-    if not file.is_file():
-        raise BundleError(f"{root}: no {MANIFEST} in it, so it is no bundle; write one with `journee-export`")
     try:
+        _check_folder(root)
         _check_inside(root, MANIFEST)
         return read_manifest(_text(file))
     except JsonError as problem:
         raise BundleError(f"{file}: {problem}") from None
     except OSError as error:
         raise BundleError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _check_folder(root: Path) -> None:
+    if not stat.S_ISDIR(_mode(root)):
+        what = "is a file" if _mode(root) else "does not exist"
+        raise BundleError(f"{root}: {what}; a bundle is the folder that `journee-export` writes")
+    if not stat.S_ISREG(_mode(root / MANIFEST)):
+        raise BundleError(f"{root}: no {MANIFEST} in it, so it is no bundle; write one with `journee-export`")
+
+
+def _mode(path: Path) -> int:
+    """What kind of thing is at `path`, 0 for nothing; OSError where that can't be told."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def _text(file: Path) -> str:

@@ -10,9 +10,11 @@ It puts together what the other modules do: options (request), tokens (text), di
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Literal, Unpack
+
+import numpy as np
 
 from journee_deploy.arithmetic.vectors import VectorOps, check_denormals
 from journee_deploy.controller import (
@@ -196,13 +198,7 @@ class Stream(Iterator[Piece]):
 
 def _tokens(lm: LanguageModel, prompt: str | Sequence[int], special: bool) -> list[int]:
     """The prompt's tokens, refused where there are none or too many."""
-    if isinstance(prompt, str):
-        tokens = lm.codec.encode(prompt, special)
-    elif isinstance(prompt, Iterable):
-        tokens = list(prompt)
-        lm.codec.check(tokens)
-    else:
-        raise RequestError(f"the prompt is {prompt!r}; give a text or a list of tokens")
+    tokens = lm.codec.encode(prompt, special) if isinstance(prompt, str) else _given(lm, prompt)
     if not tokens:
         raise RequestError("the prompt is empty; give at least one character or token")
     if len(tokens) >= lm.target.context_length:
@@ -211,3 +207,10 @@ def _tokens(lm: LanguageModel, prompt: str | Sequence[int], special: bool) -> li
             f"shorten it to at most {lm.target.context_length - 1}"
         )
     return tokens
+
+
+def _given(lm: LanguageModel, prompt: Sequence[int]) -> list[int]:
+    if isinstance(prompt, bytes | bytearray) or not isinstance(prompt, Sequence | np.ndarray):
+        raise RequestError(f"the prompt is {prompt!r}; give a text or a list of tokens")
+    lm.codec.check(prompt)
+    return [int(token) for token in prompt]

@@ -31,10 +31,15 @@ FORMAT = "journee-bundle"
 VERSION = 1
 TARGET = "target"
 DRAFT = "draft"
+LONGEST_CONTEXT = 2**20
 
 
 def _positive(value: int) -> str | None:
     return None if 1 <= value < 2**53 else "expected an integer of at least 1"
+
+
+def _context(value: int) -> str | None:
+    return None if 1 <= value <= LONGEST_CONTEXT else f"expected an integer from 1 to {LONGEST_CONTEXT}"
 
 
 def _not_negative(value: int) -> str | None:
@@ -58,6 +63,7 @@ def inside(name: str) -> str | None:
 
 
 Count = Annotated[int, _positive]
+Context = Annotated[int, _context]
 Size = Annotated[int, _not_negative]
 Sha256 = Annotated[str, _sha256]
 Inside = Annotated[str, inside]
@@ -178,7 +184,7 @@ class RoleRecord:
     """One model. `context_length` in tokens; `dtype` of logits and cache; `end_of_sequence` token ids, maybe none."""
 
     vocabulary_size: Count
-    context_length: Count
+    context_length: Context
     layers: Count
     kv_heads: Count
     head_dim: Count

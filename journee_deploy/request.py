@@ -79,14 +79,14 @@ class Request:
     trace: bool = False
 
     def __post_init__(self) -> None:
-        _whole("max_new_tokens", self.max_new_tokens, 1)
-        _whole("sample", self.sample, 0, (1 << 32) - 1)
+        self._settle("max_new_tokens", 1)
+        self._settle("sample", 0, (1 << 32) - 1)
         if self.seed is not None:
-            _whole("seed", self.seed, 0, (1 << 64) - 1)
+            self._settle("seed", 0, (1 << 64) - 1)
         if self.speculation_length is not None:
             if not self.draft:
                 raise RequestError("speculation_length goes with a draft: leave it out, or leave out draft=False")
-            _whole("speculation_length", self.speculation_length, 1, advice="; plain decoding is draft=False")
+            self._settle("speculation_length", 1, advice="; plain decoding is draft=False")
         if self.rule not in RULES:
             raise RequestError(f"there is no rule {self.rule!r}; there is: {', '.join(RULES)}")
         for name in ("draft", "special", "trace"):
@@ -95,6 +95,10 @@ class Request:
         self.sampling()
         self.stop_strings()
         self.stop_sequences()
+
+    def _settle(self, name: str, least: int, most: int | None = None, advice: str = "") -> None:
+        """Check a whole number, and keep it as Python's own int: NumPy's would overflow where seeds are mixed."""
+        object.__setattr__(self, name, _whole(name, getattr(self, name), least, most, advice))
 
     def length(self) -> int:
         """K, where there is a draft."""
@@ -132,9 +136,7 @@ class Request:
             sequence = list(_listed("stop_tokens", stop)) if isinstance(stop, Sequence) else [stop]
             if not sequence:
                 raise RequestError("stop_tokens has an empty sequence; it would stop every text before it begins")
-            for token in sequence:
-                _whole("a token of stop_tokens", token, 0)
-            sequences.append(sequence)
+            sequences.append([_whole("a token of stop_tokens", token, 0) for token in sequence])
         return sequences
 
 
@@ -152,12 +154,13 @@ NUMBERS = (
 Item = TypeVar("Item")
 
 
-def _whole(name: str, value: int, least: int, most: int | None = None, advice: str = "") -> None:
-    """Refuse what is no whole number in the range; a bool or a float is none."""
+def _whole(name: str, value: int, least: int, most: int | None = None, advice: str = "") -> int:
+    """The number as int; refuses what is no whole number in the range, and a bool or a float is none."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         allowed = f"at least {least}" if most is None else f"from {least} to {most}"
         raise RequestError(f"{name} is {value!r}; it must be a whole number, {allowed}{advice}")
+    return int(value)
 
 
 def _listed(name: str, values: Sequence[Item]) -> tuple[Item, ...]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from journee_deploy.row_rule import RowRule
 
 ENTRY_POINTS = "journee.runtimes"
+MOST_THREADS = 1024
 EXTRAS = {"onnxruntime": "cpu", "torch": "export"}
 """The extra of journee-deploy that brings what a runtime needs."""
 
@@ -65,8 +66,12 @@ class OpenOptions:
     verify: bool = True
 
     def __post_init__(self) -> None:
-        if self.threads < 0:
-            raise RuntimeFailure(f"threads is {self.threads}; it must be at least 1, or 0 to let the runtime choose")
+        whole = isinstance(self.threads, int) and not isinstance(self.threads, bool)
+        if not whole or not 0 <= self.threads <= MOST_THREADS:
+            raise RuntimeFailure(
+                f"threads is {self.threads!r}; it must be a whole number from 1 to {MOST_THREADS}, "
+                "or 0 to let the runtime choose"
+            )
 
 
 @dataclass(slots=True)

@@ -27,10 +27,8 @@ class Codec:
     """A tokenizer. `size` is the number of its tokens: columns of logits past it mean nothing."""
 
     def __init__(self, content: str) -> None:
-        self._tokenizer = Tokenizer.from_str(content)
-        self._tokenizer.encode_special_tokens = True
-        self._special_aware = Tokenizer.from_str(content)
-        self._special_aware.encode_special_tokens = False
+        self._tokenizer = _whole_texts(content, plain=True)
+        self._special_aware = _whole_texts(content, plain=False)
         self.size = self._tokenizer.get_vocab_size(with_added_tokens=True)
         self._special = {token for token, added in self._tokenizer.get_added_tokens_decoder().items() if added.special}
 
@@ -51,6 +49,7 @@ class Codec:
 
     def encode(self, text: str, special: bool = False) -> list[int]:
         """The tokens of a prompt. With `special`, the text of a special token becomes that token."""
+        _check_unicode("the prompt", text)
         return list((self._special_aware if special else self._tokenizer).encode(text).ids)
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -80,6 +79,25 @@ class Codec:
         return found[::-1]
 
 
+def _whole_texts(content: str, plain: bool) -> Tokenizer:
+    """A tokenizer that neither cuts nor pads, whatever its file asks for: that would change a prompt in silence."""
+    tokenizer = Tokenizer.from_str(content)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = plain
+    return tokenizer
+
+
+def _check_unicode(what: str, text: str) -> None:
+    """Refuse half surrogates, which is how Python shows bytes that are no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TextError(
+            f"{what} is no Unicode text at character {error.start}: {text[error.start]!r}; give it as UTF-8"
+        ) from None
+
+
 class StopStrings:
     """Whether the text of some tokens contains a stop string: a pure function of the tokens, for the controller's cut.
 
@@ -89,6 +107,7 @@ class StopStrings:
 
     def __init__(self, codec: Codec, strings: Sequence[str]) -> None:
         for string in strings:
+            _check_unicode("a stop string", string)
             if not string or "\ufffd" in string:
                 raise TextError(f"stop string {string!r} must have at least one character, and none that is U+FFFD")
         self.strings = tuple(strings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import typing
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -101,7 +102,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         raise JsonError(f"key given twice: {', '.join(map(repr, twice))}")
     return found
 

@@ -67,7 +67,7 @@ def _number(name: str, value: float, low: float, high: float | None, allowed: st
 def _float(name: str, value: float, allowed: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise SamplingError(f"{name} is {value!r}; it must be a number, {allowed}") from None
 
 

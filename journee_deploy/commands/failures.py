@@ -1,6 +1,7 @@
 """How a command fails: one paragraph that says what, where and what to do; exit code 1; no traceback.
 
-Only the errors that this project raises on purpose are shown so. Anything else is a bug and keeps its traceback.
+Only the errors that this project raises on purpose, and those of the system's files and streams, are shown so.
+Anything else is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ def plain_failures() -> Generator[None]:
         yield
     except EXPECTED as error:
         raise click.ClickException(str(error)) from error
+    except BrokenPipeError:
+        raise  # click ends in silence: the reader has gone
+    except (OSError, UnicodeEncodeError) as error:
+        raise click.ClickException(f"reading or writing failed: {error}") from error
 
 
 class PlainFailures(click.Group):

@@ -61,12 +61,18 @@ def generate(
     if no_draft and speculation_length is not None:
         raise click.UsageError("--no-draft and --speculation-length can't go together: plain decoding drafts nothing")
     options["speculation_length"] = speculation_length
-    text = sys.stdin.read() if prompt == "-" else prompt
+    text = _standard_input() if prompt == "-" else prompt
     with _loaded(bundle, draft="none" if no_draft else "auto", provider=provider, threads=threads) as lm:
         if as_json:
             click.echo(json.dumps({"prompt": text, **lm.generate(text, trace=True, **options).as_dict()}))
             return
         _stream(lm, text, show, **options)
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise click.UsageError("--prompt - reads standard input, and there is none")
+    return sys.stdin.read()
 
 
 def _loaded(bundle: Path, draft: DraftChoice, provider: str, threads: int) -> LanguageModel:
@@ -82,8 +88,7 @@ def _stream(lm: LanguageModel, prompt: str, show: bool, **options: Unpack[Option
         else:
             click.echo(prompt, nl=False)
             for piece in stream:
-                click.echo(piece, nl=False)
-                sys.stdout.flush()
+                click.echo(piece, nl=False)  # which flushes
             click.echo()
         click.echo(stream.generation().report.summary(), err=True)
 

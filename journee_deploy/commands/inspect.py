@@ -45,7 +45,7 @@ def _role_table(name: str, role: RoleRecord) -> Table:
         table.add_row(f"graph {graph.id}", _graph(graph))
     for figure, value in role.source.figures.items():
         table.add_row(figure.replace("_", " "), _figure(value))
-    table.add_row("checkpoint", f"sha256 {role.source.checkpoint_sha256[:16]}…")
+    table.add_row("checkpoint", f"sha256 {role.source.checkpoint_sha256[:16]}...")
     return table
 
 
@@ -77,7 +77,7 @@ def _parity_table(name: str, role: RoleRecord) -> Table:
 def _files_table(bundle: Bundle) -> Table:
     table = _table("files", "file", "bytes", "sha256")
     for name, record in sorted(bundle.manifest.files.items()):
-        table.add_row(name, f"{record.size:,}", f"{record.sha256[:16]}…")
+        table.add_row(name, f"{record.size:,}", f"{record.sha256[:16]}...")
     return table
 
 

@@ -71,6 +71,8 @@ class Philox:
             raise ValueError(f"seed is {seed}; it must be from 0 to 2^64 - 1")
         if sample < 0 or sample >> 32:
             raise ValueError(f"sample is {sample}; it must be from 0 to 2^32 - 1")
+        seed = int(seed)  # other kinds of integers may wrap
+        sample = int(sample)
         self._key = philox((sample, 0, 0, WORD), (seed & WORD, seed >> 32))[:2]
 
     def below(self, n: int, key: Key) -> int:

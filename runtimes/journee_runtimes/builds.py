@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from journee_deploy.runtime import RuntimeFailure
 
-BUILDS = ("onnxruntime", "onnxruntime-gpu")
+BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino", "onnxruntime-qnn")
 
 
 def installed_builds() -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def check_builds(builds: Iterable[str]) -> None:
     names = tuple(builds)
     if len(names) > 1:
         raise RuntimeFailure(
-            f"{' and '.join(names)} are both installed, and overwrite each other; "
+            f"{' and '.join(names)} are installed together, and overwrite each other; "
             f"run `pip uninstall {' '.join(names)}`, then install journee-deploy[cpu] or journee-deploy[cuda]"
         )
 

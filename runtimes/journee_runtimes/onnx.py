@@ -40,6 +40,11 @@ class OnnxRuntime:
 
     def __init__(self) -> None:
         check_builds(installed_builds())
+        if not hasattr(ORT, "get_available_providers"):
+            raise RuntimeFailure(
+                "onnxruntime's files are incomplete, as they are after one build was installed over another; run "
+                "`pip uninstall onnxruntime onnxruntime-gpu`, then install journee-deploy[cpu] or journee-deploy[cuda]"
+            )
 
     @property
     def name(self) -> str:

@@ -157,6 +157,7 @@ TEXTS = {
     '{"format": "journee-bundle", "version": 0}': "version: expected an integer of at least 1, found 0",
     '{"format": "journee-bundle", "version": 2}': "version 2 is newer than this journee-deploy reads (1); upgrade",
     '{"format": "journee-bundle", "version": 1, "version": 1}': "key given twice: 'version'",
+    "{" + ", ".join(f'"k{i}": 1' for i in range(100_000)) + ', "k7": 2}': "key given twice: 'k7'",
     '{"format": "journee-bundle", "version": NaN}': "NaN is not JSON",
     '{"format": "journee-bundle", "version": 1e999}': "number out of range: 1e999",
     '{"format": "journee-bundle", "version": ' + "1" * 5000 + "}": "number out of range: 1111",
@@ -255,3 +256,9 @@ def test_a_draft_with_another_tokenizer(root: Path) -> None:
 
     edit(root, change)
     assert f"roles.draft.vocabulary_hash: draft has {record.sha256}, target " in refusal(root)
+
+
+@pytest.mark.parametrize("length", [0, -1, 2**20 + 1, 2**52])
+def test_a_context_that_no_memory_could_hold(root: Path, length: int) -> None:
+    edit(root, lambda manifest: manifest["roles"]["target"].update(context_length=length))
+    assert "context_length: expected an integer from 1 to 1048576" in refusal(root)

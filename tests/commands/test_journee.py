@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,6 +96,9 @@ REFUSED = [
     (["--prompt", "a", "--provider", "tpu"], "no provider 'tpu' here; there are: cpu"),
     (["--prompt", "a", "--provider", "cuda"], "no provider 'cuda' here; there are: cpu"),
     (["--prompt", "a", "--threads", "-2"], "threads is -2"),
+    (["--prompt", "a", "--threads", "2147483648"], "threads is 2147483648"),
+    (["--prompt", "a\udcff"], "no Unicode text"),
+    (["--prompt", "a", "--stop", "\udcff"], "no Unicode text"),
     (["--prompt", "a", "--show", "--json"], "can't go together"),
     (["--prompt", "a", "--no-draft", "--speculation-length", "3"], "can't go together"),
     ([], "--prompt"),
@@ -153,6 +159,35 @@ def test_a_weight_that_is_no_number_is_refused_by_role_position_and_token(tmp_pa
     assert done.exit_code == 1
     assert re.search(r"target logits at position \d+.*token \d+", done.stderr)
     assert "Traceback" not in done.stderr
+
+
+def test_a_path_that_cannot_be_examined_is_refused() -> None:
+    for command in (["inspect", "b" * 300], ["generate", "b" * 300, "--prompt", "a"]):
+        done = run(*command)
+        assert done.exit_code == 1
+        assert "b" * 300 in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_full_disk_is_told_in_a_line() -> None:
+    program = "from journee_deploy.commands.main import main; main()"
+    arguments = [sys.executable, "-c", program, "generate", str(TINY), "--prompt", "a", "--seed", "1"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "reading or writing failed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_inspect_prints_to_any_terminal() -> None:
+    program = "from journee_deploy.commands.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "inspect", str(TINY)],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_help_and_version() -> None:

@@ -226,6 +226,8 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"temperature": float("nan")}, SamplingError, "temperature is nan"),
     ({"temperature": float("inf")}, SamplingError, "temperature is inf"),
     ({"temperature": True}, RequestError, "temperature is True"),
+    ({"temperature": 10**400}, SamplingError, "temperature is 1000"),
+    ({"logit_bias": {5: 10**400}}, SamplingError, "logit_bias for token 5 is 1000"),
     ({"temperature": "hot"}, RequestError, "temperature is 'hot'"),
     ({"top_p": 0.0}, SamplingError, "top_p is 0"),
     ({"top_p": 1.1}, SamplingError, "top_p is 1.1"),
@@ -272,7 +274,25 @@ def test_a_length_without_a_draft_is_refused(codec: Codec) -> None:
         lm.stream("the proof", speculation_length=3)
 
 
-@pytest.mark.parametrize("prompt", [None, 5, [1.5], ["a"], [True]])
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, np.uint8])
+def test_integers_of_any_kind_give_the_same_text(lm: LanguageModel, kind: type[Any]) -> None:
+    wanted = lm.generate([70, 71], max_new_tokens=12, seed=7, sample=3, stop_tokens=[5])
+    found = lm.generate(
+        np.array([70, 71], kind), max_new_tokens=kind(12), seed=kind(7), sample=kind(3), stop_tokens=[kind(5)]
+    )
+    assert found.tokens == wanted.tokens
+    json.dumps(found.as_dict())
+
+
+@pytest.mark.parametrize("prompt", ["a\ud800", "\udcff"])
+def test_text_that_is_no_unicode_is_refused(lm: LanguageModel, prompt: str) -> None:
+    with pytest.raises(TextError, match="the prompt is no Unicode text at character"):
+        lm.generate(prompt)
+    with pytest.raises(TextError, match="a stop string is no Unicode text at character"):
+        lm.generate("a", stop=prompt)
+
+
+@pytest.mark.parametrize("prompt", [None, 5, [1.5], ["a"], [True], b"abc", {5, 6}])
 def test_a_prompt_that_is_no_text_or_tokens_is_refused(lm: LanguageModel, prompt: Any) -> None:
     with pytest.raises((RequestError, TextError), match=r"prompt|token"):
         lm.generate(prompt)

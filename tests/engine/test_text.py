@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from journee_deploy.controller.stops import END, LENGTH, STOP
 from journee_deploy.text import Codec, Pieces, StopStrings, TextError
@@ -124,6 +125,16 @@ def test_a_character_never_completed_is_shown_at_the_end(codec: Codec) -> None:
 def test_stop_strings_that_can_never_be_told_are_refused(codec: Codec, stop: str) -> None:
     with pytest.raises(TextError, match="stop string"):
         StopStrings(codec, [stop])
+
+
+def test_a_tokenizer_that_cuts_or_pads_does_neither_here(tokenizer_json: str) -> None:
+    wanted = Codec.from_text(tokenizer_json, "plain").encode("the proof obligation is naïve")
+    cutting = Tokenizer.from_str(tokenizer_json)
+    cutting.enable_truncation(2)
+    assert Codec.from_text(cutting.to_str(), "cutting").encode("the proof obligation is naïve") == wanted
+    padding = Tokenizer.from_str(tokenizer_json)
+    padding.enable_padding(length=50)
+    assert Codec.from_text(padding.to_str(), "padding").encode("the proof obligation is naïve") == wanted
 
 
 def test_a_missing_or_broken_tokenizer_is_refused(tmp_path: Path) -> None:

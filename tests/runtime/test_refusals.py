@@ -38,11 +38,12 @@ def test_cuda_where_there_is_none_says_what_to_install(target: Path, monkeypatch
 def test_both_builds_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_builds(["onnxruntime"])
     check_builds([])
-    message = r"onnxruntime and onnxruntime-gpu are both installed.*pip uninstall onnxruntime onnxruntime-gpu"
+    message = r"onnxruntime and onnxruntime-gpu are installed together.*pip uninstall onnxruntime onnxruntime-gpu"
     with pytest.raises(RuntimeFailure, match=message):
         check_builds(["onnxruntime", "onnxruntime-gpu"])
     monkeypatch.setattr(builds, "version", lambda name: "1.30.0")
-    with pytest.raises(RuntimeFailure, match=message):
+    assert len(installed_builds()) > 2
+    with pytest.raises(RuntimeFailure, match=r"onnxruntime and onnxruntime-gpu and .* are installed together"):
         OnnxRuntime()
 
 
@@ -168,3 +169,15 @@ def test_a_run_that_fails_inside_names_the_graph(tmp_path: Path) -> None:
 def test_a_folder_of_another_role(target: Path) -> None:
     with pytest.raises(RuntimeFailure, match=r"is the target of its bundle, not its draft; give BUNDLE/draft"):
         OnnxRuntime().open(target, "draft", ONE_THREAD)
+
+
+@pytest.mark.parametrize("threads", [-1, 1025, 2**31, 1.5, "2", True])
+def test_thread_counts_out_of_bounds_are_refused(threads: object) -> None:
+    with pytest.raises(RuntimeFailure, match=r"threads is .*; it must be a whole number from 1 to 1024, or 0"):
+        OpenOptions(threads=threads)  # type: ignore[arg-type]
+
+
+def test_an_incomplete_onnxruntime_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("journee_runtimes.onnx.ORT", object())
+    with pytest.raises(RuntimeFailure, match=r"files are incomplete.*pip uninstall"):
+        OnnxRuntime()
