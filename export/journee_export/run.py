@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
+from rich.status import Status
 
 from journee.checkpoint import CheckpointError
 from journee.config import ConfigError
@@ -26,9 +28,14 @@ def run(console: Console, target: Path, draft: Path | None, destination: Path, *
         check_destination(destination, force)
         with console.status("Reading checkpoints") as status:
             roles = load_sources(target, draft)
-            bundle = export_bundle(roles, destination, inline=inline, force=force, say=status.update)
+            bundle = export_bundle(roles, destination, inline=inline, force=force, say=_teller(console, status))
     except EXPECTED as error:
         raise ExportFailed(str(error)) from None
     except OSError as error:
         raise ExportFailed(f"nothing was written: {error}") from None
     show_summary(console, bundle)
+
+
+def _teller(console: Console, status: Status) -> Callable[[str], None]:
+    """Where stages are told: in the moving line of a terminal, or a line each where there is none."""
+    return status.update if console.is_terminal else console.print

@@ -38,6 +38,9 @@ def test_it_ends_well_and_says_what_happened(run: Run) -> None:
     )
     for text in ("ai.journee::BooleanRouter", "target/onnx/model.onnx_data", "K+1 rows with a past", "row rule here"):
         assert text in run.result.output
+    stages = ("Tracing the target", "Comparing the target", "Tracing the draft", "Comparing the draft", "Looking for")
+    places = [run.result.output.index(stage) for stage in stages]  # told line by line where there is no terminal
+    assert places == sorted(places)
     assert sorted(path.name for path in run.bundle.parent.iterdir()) == ["bundle", "cache", "draft.pt", "target.pt"]
 
 

@@ -195,12 +195,12 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize("value", ODD, ids=str)
+KINDS = {"steps": int, "role": str, "corpus_hash": str}
+MISFITS = [(name, value) for name in FIELDS for value in ODD if not isinstance(value, KINDS.get(name, ()))]
+
+
+@pytest.mark.parametrize(("name", "value"), MISFITS, ids=str)
 def test_a_field_of_another_kind_is_refused_by_file(path, name, value):
-    kinds = {"steps": int, "role": str, "corpus_hash": str}
-    if isinstance(value, kinds.get(name, ())):
-        pytest.skip("a good value")
     change(path, **{name: value})
     with pytest.raises(CheckpointError, match=r"target\.pt: .*(again|expected)"):
         load_checkpoint(path)
