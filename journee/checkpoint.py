@@ -176,6 +176,11 @@ def _check_kinds(path: Path, values: dict[str, Any]) -> None:
             wrong.append(name)
     if wrong:
         raise CheckpointError(f"{path}: {', '.join(wrong)} in it can't be what was written; train it again")
+    for name, weight in values["weights"].items():
+        if weight.dtype is not torch.float16 or weight.layout is not torch.strided:
+            raise CheckpointError(
+                f"{path}: {name} is {weight.dtype}, {weight.layout}; weights are dense float16: train it again"
+            )
 
 
 def _config(path: Path, values: dict[str, Any]) -> ModelConfig:

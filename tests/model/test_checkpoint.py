@@ -211,3 +211,12 @@ def test_an_odd_configuration_is_refused_by_file(path, setting):
     change(path, config=torch.load(path, weights_only=True)["config"] | setting)
     with pytest.raises(CheckpointError, match=r"target\.pt: its configuration describes no model"):
         load_checkpoint(path)
+
+
+@pytest.mark.parametrize("change_weight", [torch.Tensor.bfloat16, torch.Tensor.float, torch.Tensor.to_sparse])
+def test_weights_of_another_type_or_layout_are_refused_by_name(path, change_weight):
+    weights = torch.load(path, weights_only=True)["weights"]
+    name = next(name for name, weight in weights.items() if weight.dim() == 2)
+    change(path, weights={**weights, name: change_weight(weights[name])})
+    with pytest.raises(CheckpointError, match=rf"target\.pt: {name} is torch\..*; weights are dense float16"):
+        load_checkpoint(path)
