@@ -3,7 +3,7 @@
 `BranchingChance` stands in for `controller.Chance`. Each key is *one* uniform real number in [0, 1), refined as
 questions are asked of it; a program that draws a key twice is refused, or (strict=False) gets the correlated answers
 that the same number really gives, so that the bias shows in the law. A chance that branched afresh at every call would
-certify biased code.
+certify biased code. The darts of a position are one Poisson process, revealed as far as it is asked about (`Darts`).
 
 `law` runs a program over and over, taking another branch each time, until all are taken. The weights of the branches
 are fractions and add up to 1; two laws are equal or they are not. No statistics.
@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import Generic, TypeVar
 
 from journee_deploy.arithmetic.arena import Arena
+from journee_deploy.controller.chance import DART
 from journee_deploy.protocols import Key, Ops
 
 Outcome = TypeVar("Outcome", bound=Hashable)
@@ -68,6 +70,69 @@ class Branches:
         return open_[place]
 
 
+@dataclass(slots=True)
+class _Dart:
+    """A dart that has been seen: its column, and between which heights it is known to be. Before it, since the dart
+    before that, none fell under `covered`.
+    """
+
+    covered: list[Fraction]
+    token: int
+    low: Fraction
+    high: Fraction
+
+
+class Darts:
+    """The darts of one position: a Poisson process of rate 1 an area over columns of tokens, revealed in order of time
+    as far as questions need it.
+
+    Time itself is never revealed, only order, and heights only as far as curves tell them apart. The wait between two
+    darts seen is exponential, with the covered area as its rate, whatever was asked before (it has no memory); so which
+    comes first, a dart under newly asked area or the next one seen, is a matter of areas alone.
+    """
+
+    def __init__(self, choose: Callable[[list[Fraction]], int]) -> None:
+        self._choose = choose
+        self._seen: list[_Dart] = []
+
+    def first(self, curve: list[Fraction]) -> int:
+        """The column of the first dart under a curve."""
+        for place, dart in enumerate(self._seen):
+            if (token := self._earlier(place, dart, curve)) is not None:
+                return token
+            if self._under(dart, curve[dart.token]):
+                return dart.token
+        return self._new(len(self._seen), list(curve), [ZERO] * len(curve), curve)
+
+    def _earlier(self, place: int, dart: _Dart, curve: list[Fraction]) -> int | None:
+        """A dart under what the curve adds to the covered area, before the one seen; or none there."""
+        added = [max(height - known, ZERO) for height, known in zip(curve, dart.covered, strict=True)]
+        covered = [max(pair) for pair in zip(curve, dart.covered, strict=True)]
+        area = sum(covered, ZERO)
+        if self._choose([sum(added, ZERO) / area, sum(dart.covered, ZERO) / area]) == 0:
+            return self._new(place, covered, dart.covered, curve)
+        dart.covered = covered
+        return None
+
+    def _new(self, place: int, covered: list[Fraction], floor: list[Fraction], curve: list[Fraction]) -> int:
+        """Reveal a dart between a floor and a curve."""
+        heights = [max(top - low, ZERO) for top, low in zip(curve, floor, strict=True)]
+        area = sum(heights, ZERO)
+        token = self._choose([height / area for height in heights])
+        self._seen.insert(place, _Dart(covered, token, floor[token], curve[token]))
+        return token
+
+    def _under(self, dart: _Dart, height: Fraction) -> bool:
+        low, high = dart.low, dart.high
+        inside = min(max(height - low, ZERO), high - low) / (high - low)
+        under = self._choose([inside, ONE - inside]) == 0
+        if under:
+            dart.high = min(high, height)
+        else:
+            dart.low = max(low, height)
+        return under
+
+
 class BranchingChance:
     """`controller.Chance`, enumerated: the same questions, the weights of `ops` read as exact fractions."""
 
@@ -75,15 +140,25 @@ class BranchingChance:
         self._ops = ops
         self._size = size
         self._branches = branches
+        self._darts: dict[int, Darts] = {}
 
     def accept(self, p: float, q: float, key: Key) -> tuple[bool, None]:
         chance = min(ONE, Fraction(p) / Fraction(q))
         return self._branches.choose(key, [chance, ONE - chance]) == 0, None
 
     def pick(self, handle: int, key: Key) -> tuple[int, None]:
-        weights = [Fraction(self._ops.weight(handle, token)) for token in range(self._size)]
+        weights = self._weights(handle)
         total = Fraction(self._ops.total(handle))
         return self._branches.choose(key, [weight / total for weight in weights]), None
+
+    def first_dart(self, handle: int, position: int) -> tuple[int, int]:
+        if position not in self._darts:
+            asked = count()
+            self._darts[position] = Darts(lambda weights: self._branches.choose((DART, position, next(asked)), weights))
+        return self._darts[position].first(self._weights(handle)), 0
+
+    def _weights(self, handle: int) -> list[Fraction]:
+        return [Fraction(self._ops.weight(handle, token)) for token in range(self._size)]
 
 
 @dataclass(frozen=True, slots=True)

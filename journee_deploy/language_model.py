@@ -18,26 +18,28 @@ import numpy as np
 
 from journee_deploy.arithmetic.vectors import VectorOps, check_denormals
 from journee_deploy.controller import (
+    RULES,
     Chance,
     ConstantPace,
     Emit,
     ModelDraft,
+    NgramDraft,
     NoDraft,
     Philox,
-    Residual,
     Stops,
     UniformDraft,
     speculate,
 )
+from journee_deploy.controller.darts import LARGEST
 from journee_deploy.controller.stops import CONTEXT, LENGTH
 from journee_deploy.engine import Engine, Meter
-from journee_deploy.protocols import Draft
+from journee_deploy.protocols import Draft, Rule
 from journee_deploy.report import Generation, Report
 from journee_deploy.request import Options, Request, RequestError
 from journee_deploy.runtime import Model
 from journee_deploy.text import Codec, Piece, Pieces, StopStrings
 
-DraftKind = Literal["model", "uniform", "none"]
+DraftKind = Literal["model", "ngram", "uniform", "none"]
 
 
 class LanguageModel:
@@ -45,7 +47,8 @@ class LanguageModel:
 
     name    what messages call it
     models  "target", and "draft" where a model drafts
-    draft   who proposes: the draft model, equal chances (useless, for tests), or nobody
+    draft   who proposes: the draft model, what followed the last tokens earlier in the text ("ngram"), equal chances
+            ("uniform": useless, for tests), or nobody
     ends    end-of-sequence tokens
     """
 
@@ -95,9 +98,27 @@ class LanguageModel:
             )
         if not request.draft or self.draft == "none":
             return NoDraft()
+        if self.draft == "ngram":
+            return NgramDraft()
         if self.draft == "uniform":
             return UniformDraft()
         return ModelDraft(self.engine.models["draft"].context_length)
+
+    def rule(self, request: Request) -> Rule:
+        """How rounds decide, refused where the rule can't keep its promise."""
+        if request.rule == "coupled":
+            if self.target.row_rule is None:
+                raise RequestError(
+                    "rule coupled promises the same text with any draft, and rows of "
+                    f"{self.name} may change with the run they are in, since it has no row rule "
+                    f'({self.target.row_rule_note}); use rule="residual"'
+                )
+            if self.codec.size > LARGEST:
+                raise RequestError(
+                    f"rule coupled has darts for {LARGEST} tokens and {self.name} has {self.codec.size}; "
+                    'use rule="residual"'
+                )
+        return RULES[request.rule]()
 
     def close(self) -> None:
         """Free the models."""
@@ -129,7 +150,7 @@ class Stream(Iterator[Piece]):
             tokens,
             ops=ops,
             chance=Chance(ops, Philox(seed, request.sample)),
-            rule=Residual(),
+            rule=lm.rule(request),
             draft=draft,
             pace=ConstantPace(request.length()),
             stops=Stops(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from journee_deploy.bundle import Bundle, BundleError, open_bundle
 from journee_deploy.language_model import DraftKind, LanguageModel
 from journee_deploy.runtime import Model, OpenOptions, find_runtime
 from journee_deploy.text import Codec
 
-DraftChoice = Literal["auto", "model", "uniform", "none"]
+DraftChoice = Literal["auto", "model", "ngram", "uniform", "none"]
+DRAFTS: tuple[DraftChoice, ...] = get_args(DraftChoice)
 
 
 def load(
@@ -26,7 +27,8 @@ def load(
 ) -> LanguageModel:
     """Open the folder that `journee-export` wrote.
 
-    draft           "auto" takes the bundle's if it has one; "model" insists; "uniform" is useless, for tests; "none"
+    draft           "auto" takes the bundle's model if it has one, or none; "model" insists; "ngram" proposes what
+                    followed the last tokens earlier in the text; "uniform" is useless, for tests; "none" is plain
     runtime         the name of an installed runtime
     provider        where the target runs, such as "cpu" or "cuda"; `draft_provider` the draft, the same if None
     threads         a model's threads; 0 lets the runtime choose
@@ -60,7 +62,9 @@ def _draft_kind(bundle: Bundle, draft: DraftChoice) -> DraftKind:
     if draft == "auto":
         return "model" if "draft" in bundle.roles else "none"
     if draft == "model" and "draft" not in bundle.roles:
-        raise BundleError(f'{bundle.root} has no draft; export it with --draft, or load it with draft="none"')
-    if draft not in ("model", "uniform", "none"):
-        raise ValueError(f"there is no draft {draft!r}; there is: auto, model, uniform, none")
+        raise BundleError(
+            f'{bundle.root} has no draft; export it with --draft, or load it with draft="ngram" or draft="none"'
+        )
+    if draft not in DRAFTS:
+        raise ValueError(f"there is no draft {draft!r}; there is: {', '.join(DRAFTS)}")
     return draft

@@ -77,6 +77,14 @@ class Report:
         return _ratio(math.fsum(distances), len(distances))
 
     @property
+    def predicted_acceptance(self) -> float | None:
+        """Mean over judged positions of the probability that the rule accepts there: what `judged_acceptance` should
+        be. Needs the trace.
+        """
+        chances = [judgement.predicted for judgement in self.judgements if judgement.predicted is not None]
+        return _ratio(math.fsum(chances), len(chances))
+
+    @property
     def tokens_per_second(self) -> float | None:
         return _ratio(self.emitted, self.meter.total)
 
@@ -127,6 +135,7 @@ class Report:
             "target_rows": self._sum("rows"),
             "padding_rows": self.meter.padding.get("target", 0),
             "tv_distance": self.tv_distance,
+            "predicted_acceptance": self.predicted_acceptance,
             "tokens_per_second": self.tokens_per_second,
             "seconds": self.seconds(),
             "rounds": [{name: getattr(round_, name) for name in Round.__slots__} for round_ in self.rounds],

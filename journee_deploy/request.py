@@ -8,8 +8,8 @@ from numbers import Integral, Real
 from typing import TypedDict, TypeVar
 
 from journee_deploy.arithmetic.sampling import Sampling
+from journee_deploy.controller import RULES
 
-RULES = ("residual",)
 DEFAULT_LENGTH = 4
 
 
@@ -48,7 +48,8 @@ class Request:
     max_new_tokens      at least 1; the text may end earlier, also where the model's context is full
     seed                0 to 2^64 - 1; None draws one from the system, and the report tells it
     sample              0 to 2^32 - 1: independent streams of one seed
-    rule                how a round decides: "residual"
+    rule                how a round decides: "residual"; or "coupled", under which a seed gives the same text with any
+                        draft or none, and which needs a target with a row rule
     draft               False is plain decoding
     speculation_length  K, at least 1: proposals a round; None is 4. Refused where there is no draft to use it
     temperature to min_new_tokens   see journee_deploy.arithmetic.sampling.Sampling
@@ -87,7 +88,7 @@ class Request:
             if not self.draft:
                 raise RequestError("speculation_length goes with a draft: leave it out, or leave out draft=False")
             self._settle("speculation_length", 1, advice="; plain decoding is draft=False")
-        if self.rule not in RULES:
+        if not isinstance(self.rule, str) or self.rule not in RULES:
             raise RequestError(f"there is no rule {self.rule!r}; there is: {', '.join(RULES)}")
         for name in ("draft", "special", "trace"):
             if not isinstance(getattr(self, name), bool):

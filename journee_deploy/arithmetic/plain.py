@@ -10,6 +10,7 @@ from __future__ import annotations
 from journee_deploy.arithmetic.arena import Arena, LogitsError
 from journee_deploy.arithmetic.exponential import COEFFICIENTS, LN2_HIGH, LN2_LOW, LOG2E, LOWEST, POWERS
 from journee_deploy.arithmetic.units import HALF, SCALE, UNITS
+from journee_deploy.controller.darts import WIDTHS, floor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,12 +208,31 @@ class PlainOps(Arena):
         """max(p - q, 0), not normalised."""
         return self._keep([a - b if a > b else 0.0 for a, b in zip(self.vector(p), self.vector(q))])
 
+    def boxes(self, handle: int) -> list[tuple[int, int]]:
+        """The boxes (tier, number) in which some token rises above the tier's floor (controller.darts)."""
+        found: list[tuple[int, int]] = []
+        for tier, width in enumerate(WIDTHS):
+            low = floor(tier)
+            last = -1
+            for token, value in enumerate(self.vector(handle)):
+                if value > low and token // width > last:
+                    last = token // width
+                    found.append((tier, last))
+        return found
+
     def overlap(self, p: int, q: int) -> float:
         """The sum of min(p, q), which is 1 - TV."""
         total = 0.0
         for a, b in zip(self.vector(p), self.vector(q)):
             total += a if a < b else b
         return total
+
+    def agreement(self, p: int, q: int) -> float:
+        """The probability that the first darts under p and q fall on the same token. Rounded: for reports alone."""
+        total = 0.0
+        for a, b in zip(self.vector(p), self.vector(q)):
+            total += a * (1.0 + b - a) if a < b else b * (1.0 + a - b)
+        return total / (2.0 - self.overlap(p, q))
 
     def top(self, handle: int, count: int) -> list[tuple[int, float]]:
         """The `count` most probable tokens with their probabilities, lowest index first among equals."""

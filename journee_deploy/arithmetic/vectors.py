@@ -19,6 +19,7 @@ from journee_deploy.arithmetic.history import History
 from journee_deploy.arithmetic.plain import bad_logit, no_logit
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.arithmetic.units import HALF, SCALE
+from journee_deploy.controller.darts import WIDTHS, floor
 
 Vector = NDArray[np.float64]
 
@@ -196,9 +197,22 @@ class VectorOps(Arena):
         """max(p - q, 0), not normalised."""
         return self._keep(np.maximum(self.vector(p) - self.vector(q), 0.0))
 
+    def boxes(self, handle: int) -> list[tuple[int, int]]:
+        """The boxes (tier, number) in which some token rises above the tier's floor (controller.darts)."""
+        p = self.vector(handle)
+        found: list[tuple[int, int]] = []
+        for tier, width in enumerate(WIDTHS):
+            found += [(tier, box) for box in np.unique(np.flatnonzero(p > floor(tier)) // width).tolist()]
+        return found
+
     def overlap(self, p: int, q: int) -> float:
         """The sum of min(p, q), which is 1 - TV."""
         return float(np.minimum(self.vector(p), self.vector(q)).sum())
+
+    def agreement(self, p: int, q: int) -> float:
+        """The probability that the first darts under p and q fall on the same token. Rounded: for reports alone."""
+        a, b = self.vector(p), self.vector(q)
+        return float((np.minimum(a, b) * (1.0 + np.abs(a - b))).sum()) / (2.0 - self.overlap(p, q))
 
     def top(self, handle: int, count: int) -> list[tuple[int, float]]:
         """The `count` most probable tokens with their probabilities, lowest index first among equals."""

@@ -12,8 +12,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from journee_deploy.controller import RULES
 from journee_deploy.language_model import LanguageModel
-from journee_deploy.loading import DraftChoice, load
+from journee_deploy.loading import DRAFTS, DraftChoice, load
 from journee_deploy.request import DEFAULT_LENGTH, Options
 from journee_deploy.text import Piece
 
@@ -25,7 +26,21 @@ MARKS = {"accepted": ("", ""), "recovered": ("[", "]"), "bonus": ("<", ">")}
 @click.argument("bundle", type=click.Path(path_type=Path))
 @click.option("--prompt", required=True, help="The text to go on from; - reads it from standard input.")
 @click.option("--max-new-tokens", default=64, show_default=True, help="End after so many tokens.")
-@click.option("--no-draft", is_flag=True, help="Plain decoding.")
+@click.option(
+    "--draft",
+    type=click.Choice(DRAFTS),
+    default="auto",
+    show_default=True,
+    help="Who proposes: the bundle's model, the text before (ngram), equal chances (uniform, for tests), or nobody. "
+    "auto is the model if there is one, else nobody.",
+)
+@click.option(
+    "--rule",
+    type=click.Choice(list(RULES)),
+    default="residual",
+    show_default=True,
+    help="How proposals are judged. Under coupled, a seed gives the same text with any draft.",
+)
 @click.option(
     "--speculation-length", type=int, default=None, help=f"Proposals a round, at least 1.  [default: {DEFAULT_LENGTH}]"
 )
@@ -44,7 +59,7 @@ MARKS = {"accepted": ("", ""), "recovered": ("[", "]"), "bonus": ("<", ">")}
 def generate(
     bundle: Path,
     prompt: str,
-    no_draft: bool,
+    draft: DraftChoice,
     speculation_length: int | None,
     provider: str,
     threads: int,
@@ -58,11 +73,11 @@ def generate(
     """
     if show and as_json:
         raise click.UsageError("--show and --json can't go together: the JSON has the kinds")
-    if no_draft and speculation_length is not None:
-        raise click.UsageError("--no-draft and --speculation-length can't go together: plain decoding drafts nothing")
+    if draft == "none" and speculation_length is not None:
+        raise click.UsageError("--draft none and --speculation-length can't go together: plain decoding drafts nothing")
     options["speculation_length"] = speculation_length
     text = _standard_input() if prompt == "-" else prompt
-    with _loaded(bundle, draft="none" if no_draft else "auto", provider=provider, threads=threads) as lm:
+    with _loaded(bundle, draft=draft, provider=provider, threads=threads) as lm:
         if as_json:
             click.echo(json.dumps({"prompt": text, **lm.generate(text, trace=True, **options).as_dict()}))
             return

@@ -23,8 +23,9 @@ the very same code runs over real models, over recorded logits, and over every b
 from __future__ import annotations
 
 from journee_deploy.controller.caches import Caches
-from journee_deploy.controller.chance import BONUS, JUDGE, PROPOSE, RECOVER, Chance
-from journee_deploy.controller.drafts import ModelDraft, NoDraft, UniformDraft
+from journee_deploy.controller.chance import BONUS, DART, JUDGE, PROPOSE, RECOVER, Chance
+from journee_deploy.controller.coupled import Coupled
+from journee_deploy.controller.drafts import ModelDraft, NgramDraft, NoDraft, UniformDraft
 from journee_deploy.controller.pace import ConstantPace
 from journee_deploy.controller.philox import Philox
 from journee_deploy.controller.requests import Emit, Judgement, Round, Run
@@ -32,17 +33,23 @@ from journee_deploy.controller.residual import Residual
 from journee_deploy.controller.speculate import speculate
 from journee_deploy.controller.stops import Stops
 
+RULES = {rule.name: rule for rule in (Residual, Coupled)}
+
 __all__ = [
     "BONUS",
+    "DART",
     "JUDGE",
     "PROPOSE",
     "RECOVER",
+    "RULES",
     "Caches",
     "Chance",
     "ConstantPace",
+    "Coupled",
     "Emit",
     "Judgement",
     "ModelDraft",
+    "NgramDraft",
     "NoDraft",
     "Philox",
     "Residual",

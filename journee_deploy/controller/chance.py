@@ -1,8 +1,9 @@
-"""Where randomness enters: three questions, each with its key. Portable Python.
+"""Where randomness enters: three questions with a key each, and a fourth by position. Portable Python.
 
 A key is (purpose, position, round): what is drawn, for which position of the text, in which round. Rounds are
 in it because a position is visited again after a rejection, and a draw used twice biases the text
-(docs/distributions.md).
+(docs/distributions.md). Darts are different: all who ask at a position look at the same ones, and that is the point
+(journee_deploy.controller.darts).
 
 Weights pass through the controller untouched; only here are they scaled to whole units and drawn, so the
 controller never sees a random integer. The coin goes back as a fraction, for the report alone.
@@ -10,8 +11,12 @@ controller never sees a random integer. The coin goes back as a fraction, for th
 
 from __future__ import annotations
 
+from journee_deploy.controller.darts import first_dart
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from journee_deploy.protocols import Draws, Ops
 
     Key = tuple[int, int, int]
@@ -20,6 +25,7 @@ PROPOSE = 0
 JUDGE = 1
 RECOVER = 2
 BONUS = 3
+DART = 4  # with the tier in bits 4 to 7 and the box from bit 8 on; its third word is the window
 
 
 class Chance:
@@ -41,6 +47,20 @@ class Chance:
         """A token drawn from a vector's weights over their total, and the coin, below the total."""
         coin = self._draws.below(self._whole(self._ops.total(handle)), key) / self._units
         return self._ops.locate(handle, coin), coin
+
+    def first_dart(self, handle: int, position: int) -> tuple[int, int]:
+        """The token that a position's first dart under a distribution falls on, and the window of time it falls in.
+
+        A function of seed, sample, position and the distribution: it may be asked any number of times.
+        """
+
+        def curve(token: int) -> int:
+            return self._whole(self._ops.weight(handle, token)) if token < self._ops.size else 0
+
+        def words(tier: int, box: int, window: int) -> Iterator[int]:
+            return self._draws.words((DART | tier << 4 | box << 8, position, window))
+
+        return first_dart(self._ops.boxes(handle), curve, words, self._units)
 
     def _whole(self, weight: float) -> int:
         return int(weight * self._units)

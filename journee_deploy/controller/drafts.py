@@ -77,3 +77,45 @@ class ModelDraft:
         (row,) = yield (Run(self.role, tokens, start, 1),)
         caches.wrote(self.role, start + len(tokens))
         return ops.distribution(row)
+
+
+class NgramDraft(NoDraft):
+    """Prompt lookup: what followed the last few tokens when they stood in the text before. No second model.
+
+    Of all earlier places where the longest run of last tokens stood, `least` to `most` of them, the latest one counts,
+    and the token after it is proposed with q = 1. Saxena 2023, "Prompt lookup decoding".
+    """
+
+    name = "ngram"
+
+    def __init__(self, least: int = 1, most: int = 4) -> None:
+        if not 1 <= least <= most:
+            raise ValueError(f"an n-gram draft matches {least} to {most} tokens; it must be at least 1, least first")
+        self._least = least
+        self._most = most
+
+    def room(self, length: int) -> int | None:
+        return None
+
+    def next(
+        self, text: list[int], proposals: list[int], ops: Ops, caches: Caches
+    ) -> Generator[tuple[Run, ...], tuple[int, ...], int]:
+        tokens = text + proposals
+        place = self._follows(tokens)
+        return EMPTY if place < 0 else ops.one_hot(tokens[place])
+        yield ()
+
+    def _follows(self, tokens: list[int]) -> int:
+        """Where the token stands that followed the longest earlier match, the latest of them; -1 if there is none."""
+        best = self._least - 1
+        place = -1
+        for end in range(len(tokens) - 1, 0, -1):  # the match would be tokens[end - n : end]
+            n = 0
+            while n < self._most and n < end and tokens[end - 1 - n] == tokens[-1 - n]:
+                n += 1
+            if n > best:
+                best = n
+                place = end
+                if n == self._most:
+                    break
+        return place

@@ -44,13 +44,27 @@ class Judgement:
     proposal_p  its probability under the target's distribution
     proposal_q  its probability under the draft's, from which it was drawn
     coin        the fraction that decided, as drawn, None if not told. For a verdict it is below proposal_q, and the
-                proposal is accepted if and only if it is below proposal_p; for a bonus it is below 1
+                proposal is accepted if and only if it is below proposal_p; for a bonus it is below 1. Rule `coupled`
+                tosses none
     tv          distance between both distributions, or None
+    predicted   the probability with which a proposal from this q was to be accepted under the rule, or None
     top         the most probable tokens under p, [(token, p), …]
     logits      the largest raw logits of the target's row, [(token, logit), …]
     """
 
-    __slots__ = ("coin", "kind", "logits", "p", "proposal", "proposal_p", "proposal_q", "token", "top", "tv")
+    __slots__ = (
+        "coin",
+        "kind",
+        "logits",
+        "p",
+        "predicted",
+        "proposal",
+        "proposal_p",
+        "proposal_q",
+        "token",
+        "top",
+        "tv",
+    )
 
     def __init__(
         self,
@@ -63,6 +77,7 @@ class Judgement:
         proposal_q: float | None,
         coin: float | None,
         tv: float | None,
+        predicted: float | None,
         top: list[tuple[int, float]],
         logits: list[tuple[int, float]],
     ) -> None:
@@ -74,6 +89,7 @@ class Judgement:
         self.proposal_q = proposal_q
         self.coin = coin
         self.tv = tv
+        self.predicted = predicted
         self.top = top
         self.logits = logits
 

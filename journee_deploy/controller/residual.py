@@ -42,3 +42,7 @@ class Residual:
     def bonus(self, p: int, position: int, number: int, chance: ChanceLike) -> tuple[int, float | None]:
         """Draw a token from p, with nothing proposed."""
         return chance.pick(p, (BONUS, position, number))
+
+    def acceptance(self, p: int, q: int, ops: Ops) -> float:
+        """The probability that a proposal drawn from q is accepted: 1 - TV."""
+        return ops.overlap(p, q)

@@ -176,9 +176,10 @@ class _Speculation:
         self, token: int, kind: str, coin: float | None, row: int, p: int, q: int | None, proposal: int | None
     ) -> Judgement:
         ops = self.ops
-        ours = theirs = distance = None
+        ours = theirs = distance = predicted = None
         if q is not None and proposal is not None:
             ours, theirs, distance = ops.weight(p, proposal), ops.weight(q, proposal), 1.0 - ops.overlap(p, q)
+            predicted = self.rule.acceptance(p, q, ops)
         return Judgement(
             token=token,
             kind=kind,
@@ -188,6 +189,7 @@ class _Speculation:
             proposal_q=theirs,
             coin=coin,
             tv=distance,
+            predicted=predicted,
             top=ops.top(p, SHOWN),
             logits=ops.top_logits(row, SHOWN),
         )

@@ -52,7 +52,7 @@ def test_json_is_one_object_with_everything() -> None:
 
 def test_options_reach_the_model() -> None:
     greedy = json.loads(generate("--prompt", PROMPT, "--json", "--temperature", "0").stdout)
-    plain = json.loads(generate("--prompt", PROMPT, "--json", "--temperature", "0", "--no-draft").stdout)
+    plain = json.loads(generate("--prompt", PROMPT, "--json", "--temperature", "0", "--draft", "none").stdout)
     assert greedy["tokens"] == plain["tokens"]
     assert plain["report"]["proposed"] == 0
     one = json.loads(generate("--prompt", PROMPT, "--json", "--temperature", "0", "--speculation-length", "1").stdout)
@@ -100,7 +100,7 @@ REFUSED = [
     (["--prompt", "a\udcff"], "no Unicode text"),
     (["--prompt", "a", "--stop", "\udcff"], "no Unicode text"),
     (["--prompt", "a", "--show", "--json"], "can't go together"),
-    (["--prompt", "a", "--no-draft", "--speculation-length", "3"], "can't go together"),
+    (["--prompt", "a", "--draft", "none", "--speculation-length", "3"], "can't go together"),
     ([], "--prompt"),
 ]
 
