@@ -12,7 +12,8 @@ from journee_deploy.arithmetic.exponential import COEFFICIENTS, LN2_HIGH, LN2_LO
 from journee_deploy.arithmetic.plain import PlainOps, largest, min_p, process, sum_once, top_k, top_p, weigh
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.controller import Chance, ConstantPace, Emit, ModelDraft, Philox, Residual, Stops, speculate
-from journee_deploy.controller.philox import philox
+from journee_deploy.controller.darts import WIDTHS, floor, poisson
+from journee_deploy.controller.philox import philox, uniform
 
 PURPOSES = ("propose", "judge", "recover", "bonus")
 
@@ -136,8 +137,40 @@ def _answer(ops: PlainOps, run: Any) -> int:
     return ops.hold(run.role, first, [logits(run.role, first + i) for i in range(run.keep)])
 
 
+CURVE = [1 << 44, 0, 3 << 48, 1 << 40, (1 << 48) - (1 << 44) - (1 << 40)]
+
+
+def darts(seed: int = 17, position: int = 9) -> str:
+    """The darts that a curve's boxes hold, window by window, until one has a first hit."""
+    ops = PlainOps([0], len(CURVE), Sampling())
+    handle = ops._keep([height / (1 << 50) for height in CURVE])
+    wanted, last = Chance(ops, Philox(seed)).first_dart(handle, position)
+    lines = [f"seed {seed}, sample 0, position {position}; p * 2^50 = {CURVE}"]
+    hits: list[tuple[int, int]] = []
+    for window in range(last + 1):
+        for tier, box in ops.boxes(handle):
+            lines += _box(Philox(seed), position, window, tier, box, hits)
+    lines.append(f"first dart: token {wanted}, in window {last}")
+    assert min(hits)[1] == wanted
+    return "\n".join(lines)
+
+
+def _box(draws_: Philox, position: int, window: int, tier: int, box: int, hits: list[tuple[int, int]]) -> list[str]:
+    stream = draws_.words((4 | tier << 4 | box << 8, position, window))
+    count = poisson(stream)
+    lines = [f"  window {window}, tier {tier}, box {box}: {count} darts"]
+    for _ in range(count):
+        time = next(stream) << 32 | next(stream)
+        token = box * WIDTHS[tier] + uniform(WIDTHS[tier], stream)
+        height = uniform((1 << 50) // WIDTHS[tier], stream)
+        hit = token < len(CURVE) and int(floor(tier) * (1 << 50)) <= height < CURVE[token]
+        hits += [(time, token)] if hit else []
+        lines.append(f"    time {time:016X}, token {token}, height {height}: {'hit' if hit else 'no hit'}")
+    return lines
+
+
 def blocks() -> list[str]:
-    return [constants(), distribution(), draws(), rounds()]
+    return [constants(), distribution(), draws(), darts(), rounds()]
 
 
 if __name__ == "__main__":
