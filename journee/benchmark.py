@@ -26,7 +26,7 @@ from rich.table import Table
 from journee.checkpoint import CheckpointError, check_pair, load_checkpoint
 from journee_deploy.checks import GreedyCheck, greedy_identical
 from journee_deploy.commands.failures import plain_failures
-from journee_deploy.controller import Round
+from journee_deploy.controller import RULES, Round
 from journee_deploy.exactness import exactness_error
 from journee_deploy.language_model import DraftKind, LanguageModel
 from journee_deploy.loading import load
@@ -37,7 +37,7 @@ from journee_deploy.text import Codec
 
 DEFINITIONS = {
     "acceptance_rate": "accepted / all proposals drawn, those discarded after a rejection included",
-    "judged_acceptance": "accepted / proposals that got a verdict; expected: 1 - TV(p, q) where they were judged",
+    "judged_acceptance": "accepted / proposals that got a verdict; predicted_acceptance is its expectation",
     "mean_accepted_run": "mean over rounds with proposals of the tokens accepted before the first rejection",
     "target_calls_per_token": "target runs / tokens emitted; 1 is plain decoding",
     "exactness_error": "largest distance between the law of what the controller emits and the target's, over "
@@ -48,8 +48,9 @@ DEFINITIONS = {
     "speedup": "tokens_per_second / baseline_tokens_per_second, the median over interleaved pairs of runs",
     "greedy_identical": "whether speculative text at temperature 0 equals plain text, token for token; null with a "
     "reason where the target has no row rule",
-    "predicted_acceptance": "1 - tv_distance: what judged_acceptance should be",
-    "draft": "who proposes: a model, uniform (useless, for tests)",
+    "predicted_acceptance": "mean over judged positions of the probability that the rule accepts there: 1 - TV for "
+    "residual, sum min(p, q) (1 + |p - q|) / (1 + TV) for coupled",
+    "draft": "who proposes: a model, ngram (what followed the last tokens before), uniform (useless, for tests)",
     "row_rule": "the padding under which a row of target logits depends on its prefix alone, found by a self-test",
     "judged": "verdicts behind judged_acceptance and tv_distance",
     "tokens_traced": "tokens of the traced runs that acceptance and distance come from",
@@ -66,9 +67,11 @@ class Workload:
     temperature: float
     seed: int
     pairs: int
+    rule: str
 
     def options(self, pair: int, *, draft: bool = True, trace: bool = False) -> Options:
         return {
+            "rule": self.rule,
             "draft": draft,
             "trace": trace,
             "max_new_tokens": self.max_new_tokens,
@@ -137,9 +140,10 @@ class Acceptance:
     def rounds(self) -> list[Round]:
         return [round_ for report in self.reports for round_ in report.rounds]
 
-    @property
-    def tv_distance(self) -> float | None:
-        found = [judgement.tv for report in self.reports for judgement in report.judgements if judgement.tv is not None]
+    def mean(self, name: str) -> float | None:
+        """Of a judgement's figure, over judged positions."""
+        told = (getattr(judgement, name) for report in self.reports for judgement in report.judgements)
+        found = [value for value in told if value is not None]
         return statistics.fmean(found) if found else None
 
 
@@ -154,13 +158,12 @@ def results(lm: LanguageModel, work: Workload) -> dict[str, Any]:
     drafting = [round_ for round_ in seen.rounds if round_.proposed]
     greedy: GreedyCheck = greedy_identical(lm, work.prompt, work.max_new_tokens, work.speculation_length)
     speeds = measure_speeds(lm, work)
-    error = exactness_error()
-    tv = seen.tv_distance
+    error = exactness_error(RULES[work.rule])
     return {
         "acceptance_rate": seen.ratio("accepted", "proposed"),
         "judged_acceptance": seen.ratio("accepted", "judged"),
-        "predicted_acceptance": None if tv is None else 1 - tv,
-        "tv_distance": tv,
+        "predicted_acceptance": seen.mean("predicted"),
+        "tv_distance": seen.mean("tv"),
         "mean_accepted_run": seen.total("accepted") / len(drafting) if drafting else None,
         "target_calls_per_token": len(seen.rounds) / seen.total("emitted"),
         "exactness_error": int(error) if error.denominator == 1 else float(error),
@@ -184,18 +187,18 @@ def results(lm: LanguageModel, work: Workload) -> dict[str, Any]:
     }
 
 
-def open_checkpoints(target: Path, draft: Path | None, threads: int) -> LanguageModel:
+def open_checkpoints(target: Path, draft: Path | DraftKind, threads: int) -> LanguageModel:
     """A language model on the PyTorch reference runtime, straight from checkpoints."""
     loaded = load_checkpoint(target)
-    if draft is not None:
+    if isinstance(draft, Path):
         check_pair(loaded, load_checkpoint(draft))
     codec = Codec.from_text(loaded.tokenizer, f"the tokenizer in {target}")
     runtime = find_runtime("torch")
     with ExitStack() as opened:
         model = runtime.open(target, "target", OpenOptions(threads=threads))
         opened.callback(model.close)
-        drafting: Model | DraftKind = "none"
-        if draft is not None:
+        drafting: Model | DraftKind = "none" if isinstance(draft, Path) else draft
+        if isinstance(draft, Path):
             drafting = runtime.open(draft, "draft", OpenOptions(threads=threads, row_rule=False))
             opened.callback(drafting.close)
         lm = LanguageModel(str(target), model, codec, draft=drafting, ends=(loaded.end_of_sequence,))
@@ -204,16 +207,19 @@ def open_checkpoints(target: Path, draft: Path | None, threads: int) -> Language
 
 
 @contextmanager
-def _opened(target: Path | None, draft: Path | None, bundle: Path | None, threads: int) -> Generator[LanguageModel]:
+def _opened(target: Path | None, draft: str | None, bundle: Path | None, threads: int) -> Generator[LanguageModel]:
     if (target is None) == (bundle is None):
         raise click.UsageError("give either --target (and --draft) or --bundle")
     if bundle is not None:
-        if draft is not None:
-            raise click.UsageError("--draft goes with --target; a bundle has its own draft")
-        lm = load(bundle, threads=threads)
+        if draft not in (None, "ngram", "uniform"):
+            raise click.UsageError(
+                "--draft PATH goes with --target; a bundle has its own draft, or takes ngram or uniform"
+            )
+        lm = load(bundle, draft=draft or "auto", threads=threads)
     else:
         assert target is not None
-        lm = open_checkpoints(target, draft, threads)
+        kind: DraftKind = "ngram" if draft == "ngram" else "uniform" if draft == "uniform" else "none"
+        lm = open_checkpoints(target, kind if draft is None or kind != "none" else Path(draft), threads)
     with lm:
         if lm.draft == "none":
             raise click.UsageError(f"{lm.name} has no draft to measure; give --draft, or a bundle with one")
@@ -252,10 +258,11 @@ def _verdict(found: dict[str, Any]) -> str:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--target", type=click.Path(path_type=Path), help="A target's checkpoint, run by PyTorch.")
-@click.option("--draft", type=click.Path(path_type=Path), help="A draft's checkpoint.")
+@click.option("--draft", help="A draft's checkpoint; or ngram or uniform, also for a bundle.")
 @click.option("--bundle", type=click.Path(path_type=Path), help="An exported bundle, run by ONNX Runtime.")
 @click.option("--prompt", default="The proof obligation is", show_default=True)
 @click.option("--speculation-length", default=4, show_default=True, type=click.IntRange(min=1))
+@click.option("--rule", type=click.Choice(list(RULES)), default="residual", show_default=True)
 @click.option("--seed", default=42, show_default=True, help="Of the first pair; pair i takes seed + i.")
 @click.option("--max-new-tokens", default=128, show_default=True, type=click.IntRange(min=1))
 @click.option("--temperature", default=1.0, show_default=True)
@@ -265,7 +272,7 @@ def _verdict(found: dict[str, Any]) -> str:
 @click.option("--explain", is_flag=True, help="Print what each figure means, and end.")
 def main(
     target: Path | None,
-    draft: Path | None,
+    draft: str | None,
     bundle: Path | None,
     threads: int,
     as_json: bool,

@@ -6,16 +6,16 @@ controls at the end break one thing at a time and must show a distance above 0, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from journee_deploy.arithmetic.sampling import Sampling
-from journee_deploy.controller import ConstantPace, NoDraft, Residual, UniformDraft
+from journee_deploy.controller import RULES, ConstantPace, Coupled, NgramDraft, NoDraft, Residual, UniformDraft
 from journee_deploy.controller.chance import JUDGE, PROPOSE, RECOVER
-from journee_deploy.enumeration import Branches, DrawnTwiceError, distance, law
+from journee_deploy.enumeration import Branches, Darts, DrawnTwiceError, distance, law
 from journee_deploy.exactness import (
     LookingPace,
     Prefix,
@@ -23,6 +23,7 @@ from journee_deploy.exactness import (
     ToyHost,
     apart,
     emitted_law,
+    enumerable,
     exactness_error,
     logits,
     one_hot_table,
@@ -31,11 +32,11 @@ from journee_deploy.exactness import (
     target_law,
     toys,
 )
-from journee_deploy.protocols import ChanceLike, Ops
+from journee_deploy.protocols import ChanceLike, Ops, Rule
 
 
-def assert_exact(toy: Toy) -> None:
-    emitted, leaves = emitted_law(toy)
+def assert_exact(toy: Toy, rule: Callable[[], Rule] = Residual) -> None:
+    emitted, leaves = emitted_law(toy, rule)
     wanted = target_law(toy)
     assert leaves >= len(wanted)
     assert sum(emitted.values()) == 1
@@ -43,9 +44,10 @@ def assert_exact(toy: Toy) -> None:
     assert distance(emitted, wanted) == 0
 
 
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 @pytest.mark.parametrize("toy", toys(), ids=lambda toy: toy.name)
-def test_the_named_toys_are_exact(toy: Toy) -> None:
-    assert_exact(toy)
+def test_the_named_toys_are_exact(toy: Toy, rule: type[Rule]) -> None:
+    assert_exact(enumerable(toy, rule), rule)
 
 
 def test_the_exactness_error_is_zero() -> None:
@@ -222,6 +224,68 @@ def test_a_proposal_thrown_away_after_seeing_it_is_seen() -> None:
 
     emitted, _ = emitted_law(PAIR, Withdrawing)
     assert distance(emitted, target_law(PAIR)) > 0
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_n_gram_drafts(length: int) -> None:
+    pace = ConstantPace(length)
+    toy = Toy("n-gram", 3, table(3, 90, "p"), draft=NgramDraft, prompt=(2, 1, 2, 0, 1), pace=pace, limit=4)
+    assert_exact(toy)
+    assert_exact(replace(toy, limit=3, ends=(1,)), Coupled)
+
+
+# Controls of the darts.
+
+
+class Partial(Coupled):
+    """Keeps a proposal that the target likes at least as well, and asks its own dart otherwise."""
+
+    def judge(
+        self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
+    ) -> tuple[int, bool, float | None]:
+        if ops.weight(p, proposal) >= ops.weight(q, proposal):
+            return proposal, True, None
+        return super().judge(p, q, proposal, position, number, ops, chance)
+
+
+class Hopeful(Coupled):
+    """`residual`'s verdict on a proposal that was the first dart: right if the darts were never seen again."""
+
+    def judge(
+        self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
+    ) -> tuple[int, bool, float | None]:
+        return Residual().judge(p, q, proposal, position, number, ops, chance)
+
+
+TWICE = Toy("twice", 2, table(2, 21, "p"), draft_table=remembering(2, 12), pace=ConstantPace(3), limit=4)
+
+
+@pytest.mark.parametrize(("rule", "toy"), [(Partial, replace(PAIR, limit=3)), (Hopeful, TWICE)])
+def test_a_biased_use_of_darts_is_seen(rule: type[Coupled], toy: Toy) -> None:
+    emitted, _ = emitted_law(toy, rule)
+    assert sum(emitted.values()) == 1
+    assert distance(emitted, target_law(toy)) > 0
+
+
+def test_the_darts_of_a_position_are_one_process() -> None:
+    """Three questions, one of them twice: what each curve's first dart is alone has its law, and answers agree."""
+    thirds = [Fraction(1, 3)] * 3
+    curves = (thirds, [Fraction(1, 2), Fraction(1, 2), Fraction(0)], [Fraction(0), Fraction(1, 4), Fraction(3, 4)])
+
+    def program(branches: Branches) -> tuple[int, ...]:
+        asked = iter(range(100))
+        darts = Darts(lambda weights: branches.choose((4, 0, next(asked)), weights))
+        found = [darts.first(curve) for curve in (*curves, *curves)]
+        assert found[:3] == found[3:]
+        return tuple(found[:3])
+
+    found = law(program).weights
+    for place, curve in enumerate(curves):
+        for token, share in enumerate(curve):
+            assert sum(weight for outcome, weight in found.items() if outcome[place] == token) == share
+    both = sum(weight for outcome, weight in found.items() if outcome[0] == outcome[1])
+    tv = Fraction(1, 3)
+    assert both == sum(min(a, b) * (1 + abs(a - b)) for a, b in zip(*curves[:2], strict=True)) / (1 + tv)
 
 
 def test_the_enumerator_refines_one_number_a_key() -> None:

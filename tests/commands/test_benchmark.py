@@ -37,7 +37,7 @@ def check(found: dict[str, float | None]) -> None:
     assert found["exactness_error"] == 0
     assert 0 < (found["acceptance_rate"] or 0) <= (found["judged_acceptance"] or 0) <= 1
     assert 0 < (found["tv_distance"] or 0) < 1
-    assert found["predicted_acceptance"] == 1 - (found["tv_distance"] or 0)
+    assert found["predicted_acceptance"] == pytest.approx(1 - (found["tv_distance"] or 0))
     assert 0 < (found["target_calls_per_token"] or 0) <= 1
     assert (found["tokens_per_second"] or 0) > 0
 
@@ -46,6 +46,13 @@ def test_a_bundle() -> None:
     found = json.loads(run("--bundle", TINY, "--json", *SMALL).stdout)
     check(found)
     assert found["greedy_identical"] is True
+
+
+def test_another_rule_and_a_draft_without_a_model() -> None:
+    found = json.loads(run("--bundle", TINY, "--json", "--rule", "coupled", "--draft", "ngram", *SMALL).stdout)
+    assert found["exactness_error"] == 0
+    assert (found["draft"], found["workload"]["rule"]) == ("ngram", "coupled")
+    assert found["tokens_traced"] == 32
 
 
 def test_checkpoints() -> None:
@@ -76,7 +83,7 @@ def test_explain_defines_every_figure() -> None:
     [
         ((), "give either --target"),
         (("--bundle", TINY, "--target", TARGET), "give either --target"),
-        (("--bundle", TINY, "--draft", DRAFT), "--draft goes with --target"),
+        (("--bundle", TINY, "--draft", DRAFT), "--draft PATH goes with --target"),
         (("--target", TARGET), "no draft to measure"),
         (("--target", ROOT / "README.md", "--draft", DRAFT), "README.md"),
         (("--target", ROOT / "missing.pt", "--draft", DRAFT), "missing.pt"),

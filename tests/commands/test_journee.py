@@ -69,6 +69,17 @@ def test_options_reach_the_model() -> None:
     assert top["tokens"] == greedy["tokens"]
 
 
+def test_a_rule_and_a_draft_can_be_chosen() -> None:
+    shared = ("--prompt", PROMPT, "--json", "--rule", "coupled", "--seed", "5")
+    texts = []
+    for draft in ("auto", "model", "ngram", "uniform", "none"):
+        found = json.loads(generate(*shared, "--draft", draft).stdout)
+        assert found["report"]["rule"] == "coupled"
+        assert found["report"]["draft"] == ("model" if draft == "auto" else draft)
+        texts.append(found["tokens"])
+    assert texts == [texts[0]] * 5
+
+
 def test_a_prompt_from_standard_input() -> None:
     assert generate("--prompt", "-", "--seed", "1", text=PROMPT).stdout.startswith(PROMPT)
 
@@ -101,6 +112,8 @@ REFUSED = [
     (["--prompt", "a", "--stop", "\udcff"], "no Unicode text"),
     (["--prompt", "a", "--show", "--json"], "can't go together"),
     (["--prompt", "a", "--draft", "none", "--speculation-length", "3"], "can't go together"),
+    (["--prompt", "a", "--rule", "lossless"], "'residual', 'coupled'"),
+    (["--prompt", "a", "--draft", "magic"], "'ngram'"),
     ([], "--prompt"),
 ]
 

@@ -268,6 +268,53 @@ def test_options_and_request_name_the_same_things() -> None:
     assert set(Options.__annotations__) == set(Request.__dataclass_fields__)
 
 
+@shared_fixtures
+@given(st.integers(0, 2**64 - 1), st.integers(1, 6), st.sampled_from([{}, {"top_p": 0.8, "repetition_penalty": 1.3}]))
+def test_coupled_text_is_the_seeds_alone(lm: LanguageModel, seed: int, length: int, options: Options) -> None:
+    shared: Options = {"max_new_tokens": 16, "seed": seed, "rule": "coupled", "sample": 2, **options}
+    plain = lm.generate("the proof", draft=False, **shared)
+    texts = {plain.tokens}
+    for draft in (lm.engine.models["draft"], "ngram", "uniform"):
+        other = LanguageModel("toy", lm.target, lm.codec, draft=draft, ends=lm.ends)
+        found = other.generate("the proof", speculation_length=length, trace=True, **shared)
+        texts.add(found.tokens)
+        if found.report.judged:
+            assert 0 <= (found.report.predicted_acceptance or 0) <= 1 - (found.report.tv_distance or 0) + 1e-12
+    assert texts == {plain.tokens}
+    assert len(plain.report.rounds) == len(plain.tokens)
+
+
+def test_an_ngram_draft_speeds_up_a_text_that_repeats(codec: Codec) -> None:
+    """With no second model: a greedy loop is found in the text itself, and takes fewer target runs."""
+    table = hashed(codec.size, 1)
+    model = PrefixModel(lambda prefix: table(prefix[-1:]), codec.size)  # looks one token back, so it soon repeats
+    lm = LanguageModel("toy", model, codec, draft="ngram")
+    plain = lm.generate([70, 71], max_new_tokens=200, temperature=0, draft=False)
+    fast = lm.generate([70, 71], max_new_tokens=200, temperature=0)
+    assert fast.tokens == plain.tokens
+    assert fast.report.draft == "ngram"
+    assert len(fast.report.rounds) < len(plain.report.rounds) / 2
+    assert "draft" not in lm.engine.models
+
+
+def test_coupled_needs_a_row_rule(codec: Codec) -> None:
+    lm = LanguageModel("toy", PrefixModel(hashed(codec.size, 1), codec.size, rule=None), codec, draft="ngram")
+    with pytest.raises(RequestError, match=r"rows of toy may change .* no row rule \(switched off for a test\)"):
+        lm.stream("the proof", rule="coupled")
+    assert lm.generate("the proof", rule="residual", max_new_tokens=3).report.row_rule is None
+
+
+def test_coupled_refuses_a_vocabulary_that_its_boxes_cannot_number(
+    codec: Codec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lm = LanguageModel("toy", PrefixModel(hashed(codec.size, 1), codec.size), codec)
+    monkeypatch.setattr("journee_deploy.language_model.LARGEST", codec.size)
+    lm.stream("the proof", rule="coupled").close()
+    monkeypatch.setattr("journee_deploy.language_model.LARGEST", codec.size - 1)
+    with pytest.raises(RequestError, match="darts for"):
+        lm.stream("the proof", rule="coupled")
+
+
 def test_a_length_without_a_draft_is_refused(codec: Codec) -> None:
     lm = LanguageModel("toy", PrefixModel(hashed(codec.size, 1), codec.size), codec)
     with pytest.raises(RequestError, match="speculation_length is 3 and toy has no draft"):

@@ -16,7 +16,7 @@ from journee_deploy.arithmetic.arena import EMPTY
 from journee_deploy.arithmetic.sampling import LARGEST, Sampling
 from journee_deploy.arithmetic.vectors import VectorOps
 from journee_deploy.arithmetic.vectors import exponential as fast_exponential
-from journee_deploy.controller import ModelDraft, NoDraft, Philox, UniformDraft
+from journee_deploy.controller import RULES, ModelDraft, NgramDraft, NoDraft, Philox, UniformDraft
 from tests.arithmetic.cases import FAMILIES, row
 from tests.portable.toys import generate, kinds_of, model, tokens_of
 
@@ -111,7 +111,8 @@ def distributions() -> list[Any]:
     return out
 
 
-SETTINGS: list[tuple[int, int, int, dict[str, Any], tuple[int, ...], int, int, int, str, tuple[int, ...]]] = [
+Setting = tuple[int, int, int, dict[str, Any], tuple[int, ...], int, int, int, str, tuple[int, ...], str]
+FIRST: list[tuple[Any, ...]] = [
     (1, 2, 8, {}, (0,), 24, 3, 1, "model", ()),
     (1, 2, 8, {}, (0,), 24, 0, 1, "model", ()),
     (1, 1, 8, {}, (0, 5), 24, 4, 2, "model", ()),
@@ -124,14 +125,17 @@ SETTINGS: list[tuple[int, int, int, dict[str, Any], tuple[int, ...], int, int, i
     (7, 8, 8, {"min_p": 0.1, "frequency_penalty": 0.4, "presence_penalty": 0.2}, (2, 3), 30, 3, 9, "model", (0,)),
     (9, 10, 3, {"logit_bias": {0: -math.inf, 1: -math.inf, 2: -math.inf}}, (4,), 12, 3, 10, "model", ()),
     (9, 10, 8, {"min_new_tokens": 6}, (4,), 40, 3, 2**64 - 1, "uniform", (5, 6)),
+    (11, 12, 8, {"temperature": 0.5}, (4, 5, 4), 40, 3, 11, "ngram", ()),
+    (11, 12, 8, {"temperature": 0.0}, (4, 5, 4), 40, 4, 11, "ngram", ()),
 ]
+SETTINGS: list[Setting] = [(*setting, rule) for rule in RULES for setting in FIRST]
 
 
 def generations() -> list[Any]:
-    makers = {"model": ModelDraft, "uniform": UniformDraft, "none": NoDraft}
+    makers = {"model": ModelDraft, "uniform": UniformDraft, "ngram": NgramDraft, "none": NoDraft}
     out = []
     for setting in SETTINGS:
-        target, draft, columns, chosen, prompt, limit, length, seed, maker, ends = setting
+        target, draft, columns, chosen, prompt, limit, length, seed, maker, ends, rule = setting
         emits = generate(
             model(target, 8),
             model(draft, columns),
@@ -143,6 +147,7 @@ def generations() -> list[Any]:
             seed,
             makers[maker],
             ends,
+            rule=RULES[rule],
         )
         kinds = "".join(kind[0] for kind in kinds_of(emits))
         out.append(((*setting[:3], written(chosen), *setting[4:]), tokens_of(emits), kinds, emits[-1].reason))

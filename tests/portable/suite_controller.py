@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from journee_deploy.arithmetic.plain import PlainOps
 from journee_deploy.controller import (
+    RULES,
     Caches,
     Chance,
     ConstantPace,
     Emit,
     ModelDraft,
+    NgramDraft,
     NoDraft,
     Philox,
     Residual,
@@ -20,11 +22,11 @@ from tests.portable import recorded
 from tests.portable.suite_arithmetic import sampling
 from tests.portable.toys import Host, generate, kinds_of, model, tokens_of
 
-MAKERS = {"model": ModelDraft, "uniform": UniformDraft, "none": NoDraft}
+MAKERS = {"model": ModelDraft, "uniform": UniformDraft, "ngram": NgramDraft, "none": NoDraft}
 
 
 def emits_of(setting, trace=False):
-    target, draft, columns, options, prompt, limit, length, seed, maker, ends = setting
+    target, draft, columns, options, prompt, limit, length, seed, maker, ends, rule = setting
     return generate(
         model(target, 8),
         model(draft, columns),
@@ -37,6 +39,7 @@ def emits_of(setting, trace=False):
         MAKERS[maker],
         ends,
         trace,
+        RULES[rule],
     )
 
 
@@ -52,9 +55,17 @@ def test_greedy_text_does_not_depend_on_the_draft():
     for target in range(6):
         texts = []
         for maker, length in (("none", 0), ("model", 1), ("model", 5), ("uniform", 3)):
-            setting = (target, target + 1, 8, {"temperature": (0, 0)}, (1, 2), 14, length, 3, maker, ())
+            setting = (target, target + 1, 8, {"temperature": (0, 0)}, (1, 2), 14, length, 3, maker, (), "residual")
             texts.append(tokens_of(emits_of(setting)))
         assert texts == [texts[0]] * 4
+
+
+def test_coupled_text_does_not_depend_on_the_draft():
+    for seed in range(6):
+        texts = []
+        for maker, length in (("none", 0), ("model", 1), ("model", 5), ("uniform", 3), ("ngram", 4)):
+            texts.append(tokens_of(emits_of((1, 2, 8, {}, (1, 2), 14, length, seed, maker, (), "coupled"))))
+        assert texts == [texts[0]] * 5
 
 
 def test_counts_and_trace():
@@ -67,7 +78,11 @@ def test_counts_and_trace():
             for judgement in emit.judgements:
                 if judgement.kind == "bonus":
                     assert judgement.proposal_q is None
+                elif setting[-1] == "coupled":
+                    assert judgement.coin is None
+                    assert judgement.predicted <= 1 - judgement.tv + 1 / (1 << 40)
                 else:
+                    assert judgement.predicted == 1 - judgement.tv
                     ours = int(judgement.coin * 1125899906842624)
                     assert ours < int(judgement.proposal_q * 1125899906842624)
                     if judgement.kind == "accepted":

@@ -65,7 +65,9 @@ def drive(controller, host):
             return emits
 
 
-def generate(target, draft, sampling, prompt, size, limit, length, seed, maker=ModelDraft, ends=(), trace=False):
+def generate(
+    target, draft, sampling, prompt, size, limit, length, seed, maker=ModelDraft, ends=(), trace=False, rule=Residual
+):
     """The Emits of one generation over plain ops and Philox."""
     ops = PlainOps(list(prompt), size, sampling, ends)
     host = Host({"target": target, "draft": draft}, ops)
@@ -73,7 +75,7 @@ def generate(target, draft, sampling, prompt, size, limit, length, seed, maker=M
         prompt,
         ops=ops,
         chance=Chance(ops, Philox(seed)),
-        rule=Residual(),
+        rule=rule(),
         draft=maker(),
         pace=ConstantPace(length),
         stops=Stops(limit, ends=ends),
