@@ -17,7 +17,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
@@ -55,6 +55,9 @@ DEFINITIONS = {
     "judged": "verdicts behind judged_acceptance and tv_distance",
     "tokens_traced": "tokens of the traced runs that acceptance and distance come from",
 }
+
+
+KINDS: dict[str, Literal["ngram", "uniform"]] = {"ngram": "ngram", "uniform": "uniform"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,16 +213,16 @@ def open_checkpoints(target: Path, draft: Path | DraftKind, threads: int) -> Lan
 def _opened(target: Path | None, draft: str | None, bundle: Path | None, threads: int) -> Generator[LanguageModel]:
     if (target is None) == (bundle is None):
         raise click.UsageError("give either --target (and --draft) or --bundle")
+    kind = KINDS.get(draft or "")
     if bundle is not None:
-        if draft not in (None, "ngram", "uniform"):
+        if draft is not None and kind is None:
             raise click.UsageError(
                 "--draft PATH goes with --target; a bundle has its own draft, or takes ngram or uniform"
             )
-        lm = load(bundle, draft=draft or "auto", threads=threads)
+        lm = load(bundle, draft=kind or "auto", threads=threads)
     else:
         assert target is not None
-        kind: DraftKind = "ngram" if draft == "ngram" else "uniform" if draft == "uniform" else "none"
-        lm = open_checkpoints(target, kind if draft is None or kind != "none" else Path(draft), threads)
+        lm = open_checkpoints(target, kind or ("none" if draft is None else Path(draft)), threads)
     with lm:
         if lm.draft == "none":
             raise click.UsageError(f"{lm.name} has no draft to measure; give --draft, or a bundle with one")

@@ -25,13 +25,13 @@ from journee_deploy.controller import (
     ModelDraft,
     NgramDraft,
     NoDraft,
-    Philox,
     Stops,
     UniformDraft,
     speculate,
 )
 from journee_deploy.controller.darts import LARGEST
 from journee_deploy.controller.stops import CONTEXT, LENGTH
+from journee_deploy.draws import VectorPhilox
 from journee_deploy.engine import Engine, Meter
 from journee_deploy.protocols import Draft, Rule
 from journee_deploy.report import Generation, Report
@@ -149,7 +149,7 @@ class Stream(Iterator[Piece]):
         controller = speculate(
             tokens,
             ops=ops,
-            chance=Chance(ops, Philox(seed, request.sample)),
+            chance=Chance(ops, VectorPhilox(seed, request.sample)),
             rule=lm.rule(request),
             draft=draft,
             pace=ConstantPace(request.length()),

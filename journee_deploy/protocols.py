@@ -5,7 +5,7 @@ The controller's own files import this under TYPE_CHECKING alone.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Protocol
 
 from journee_deploy.controller.caches import Caches
@@ -18,7 +18,7 @@ class Draws(Protocol):
     """Uniform whole numbers and endless uniform 32-bit words, by key: Philox, or a test's stand-in."""
 
     def below(self, n: int, key: Key, /) -> int: ...
-    def words(self, key: Key, /) -> Iterator[int]: ...
+    def streams(self, keys: Sequence[Key], /) -> list[Iterator[int]]: ...
 
 
 class Ops(Protocol):

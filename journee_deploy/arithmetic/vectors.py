@@ -19,7 +19,7 @@ from journee_deploy.arithmetic.history import History
 from journee_deploy.arithmetic.plain import bad_logit, no_logit
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.arithmetic.units import HALF, SCALE
-from journee_deploy.controller.darts import WIDTHS, floor
+from journee_deploy.controller.darts import STEP, WIDTHS, floor
 
 Vector = NDArray[np.float64]
 
@@ -199,10 +199,12 @@ class VectorOps(Arena):
 
     def boxes(self, handle: int) -> list[tuple[int, int]]:
         """The boxes (tier, number) in which some token rises above the tier's floor (controller.darts)."""
-        p = self.vector(handle)
+        tallest = self.vector(handle)
         found: list[tuple[int, int]] = []
-        for tier, width in enumerate(WIDTHS):
-            found += [(tier, box) for box in np.unique(np.flatnonzero(p > floor(tier)) // width).tolist()]
+        for tier in range(len(WIDTHS)):
+            if tier:
+                tallest = np.maximum.reduceat(tallest, np.arange(0, len(tallest), STEP))
+            found += [(tier, box) for box in np.flatnonzero(tallest > floor(tier)).tolist()]
         return found
 
     def overlap(self, p: int, q: int) -> float:

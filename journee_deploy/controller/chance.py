@@ -57,10 +57,11 @@ class Chance:
         def curve(token: int) -> int:
             return self._whole(self._ops.weight(handle, token)) if token < self._ops.size else 0
 
-        def words(tier: int, box: int, window: int) -> Iterator[int]:
-            return self._draws.words((DART | tier << 4 | box << 8, position, window))
+        def streams(window: int) -> list[Iterator[int]]:
+            return self._draws.streams([(DART | tier << 4 | box << 8, position, window) for tier, box in opened])
 
-        return first_dart(self._ops.boxes(handle), curve, words, self._units)
+        opened = self._ops.boxes(handle)
+        return first_dart(opened, curve, streams, self._units)
 
     def _whole(self, weight: float) -> int:
         return int(weight * self._units)

@@ -55,30 +55,30 @@ def poisson(words: Iterator[int]) -> int:
         n += 1
 
 
-def first_dart(opened: list[tuple[int, int]], curve: Curve, words: Words, units: int) -> tuple[int, int]:
+def first_dart(opened: list[tuple[int, int]], curve: Curve, streams: Streams, units: int) -> tuple[int, int]:
     """The token that the first dart under a curve falls on, and its window.
 
     opened  the boxes (tier, number) where the curve rises above the tier's floor, and no matter which others
     curve   a token's height in units, 0 past the vocabulary; heights add up to `units`, 2^50, or less in tests
-    words   the endless 32-bit words of a box (tier, number) in a window
+    streams for a window, the endless 32-bit words of each opened box
     """
     window = 0
     while True:
-        token = _first_in_window(opened, curve, words, units, window)
+        token = _first_in_window(opened, curve, streams(window), units)
         if token >= 0:
             return token, window
         window += 1
 
 
-def _first_in_window(opened: list[tuple[int, int]], curve: Curve, words: Words, units: int, window: int) -> int:
+def _first_in_window(opened: list[tuple[int, int]], curve: Curve, streams: list[Iterator[int]], units: int) -> int:
     """The same in one window, or -1: there is none, or the two first ones fell at the same time."""
     first = -1
     found = -1
-    for tier, box in opened:
+    for place, stream in enumerate(streams):
+        tier, box = opened[place]
         width = WIDTHS[tier]
         ceiling = units // width
         ground = 0 if tier == len(WIDTHS) - 1 else ceiling // STEP
-        stream = words(tier, box, window)
         for _ in range(poisson(stream)):
             time = next(stream) << 32 | next(stream)
             token = box * width + uniform(width, stream)
@@ -96,4 +96,4 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Curve = Callable[[int], int]
-    Words = Callable[[int, int, int], Iterator[int]]
+    Streams = Callable[[int], list[Iterator[int]]]

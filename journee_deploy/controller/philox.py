@@ -88,3 +88,7 @@ class Philox:
         while True:
             yield from philox((block, position, round_, purpose), self._key)
             block += 1
+
+    def streams(self, keys: Sequence[Key]) -> list[Iterator[int]]:
+        """The endless words of each key."""
+        return [self.words(key) for key in keys]

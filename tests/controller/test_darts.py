@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from journee_deploy.arithmetic.vectors import VectorOps
 from journee_deploy.controller import Chance, Philox
 from journee_deploy.controller.darts import STEP, WIDTHS, first_dart, floor, poisson
 from journee_deploy.controller.philox import philox, uniform
+from journee_deploy.draws import VectorPhilox
 
 UNITS = 1 << 50
 
@@ -143,15 +144,20 @@ def test_tiers_meet_and_boxes_have_one_area() -> None:
 
 
 class Script:
-    """Words of boxes as given; a box that isn't given has no dart."""
+    """Words of opened boxes as given, by (tier, box, window); a box that isn't given has no dart."""
 
-    def __init__(self, darts: dict[tuple[int, int, int], list[list[int]]]) -> None:
+    def __init__(
+        self, darts: dict[tuple[int, int, int], list[list[int]]], opened: tuple[tuple[int, int], ...] = ((0, 0), (0, 1))
+    ) -> None:
         self._darts = darts
-        self.asked: list[tuple[int, int, int]] = []
+        self.opened = list(opened)
+        self.windows: list[int] = []
 
-    def __call__(self, tier: int, box: int, window: int) -> Iterator[int]:
-        self.asked.append((tier, box, window))
-        darts = self._darts.get((tier, box, window), [])
+    def streams(self, window: int) -> list[Iterator[int]]:
+        self.windows.append(window)
+        return [self._words(self._darts.get((*box, window), [])) for box in self.opened]
+
+    def _words(self, darts: list[list[int]]) -> Iterator[int]:
         yield from {0: NONE, 1: ONE, 2: TWO}[len(darts)]
         for dart in darts:
             yield from dart
@@ -180,11 +186,10 @@ def dart(time: int, height: int, offset: int | None = None) -> list[int]:
 
 HALF = 1 << 49
 PAIR = [HALF, HALF]
-OPENED = [(0, 0), (0, 1)]
 
 
 def winner(script: Script) -> tuple[int, int]:
-    return first_dart(OPENED, lambda token: PAIR[token] if token < 2 else 0, script, UNITS)
+    return first_dart(script.opened, lambda token: PAIR[token] if token < 2 else 0, script.streams, UNITS)
 
 
 def test_the_earliest_hit_wins_whatever_the_order_of_boxes() -> None:
@@ -215,13 +220,13 @@ def test_a_tie_of_the_earliest_drops_the_window_and_a_later_tie_does_not() -> No
 def test_windows_follow_one_another_until_one_has_a_hit() -> None:
     script = Script({(0, 1, 3): [dart(7, HALF - 1)]})
     assert winner(script) == (1, 3)
-    assert script.asked == [(0, box, window) for window in range(4) for box in range(2)]
+    assert script.windows == [0, 1, 2, 3]
 
 
 def test_a_dart_past_the_vocabulary_is_void() -> None:
     curve = [1 << 44] * 3  # stands for a row's tail: tier 1 is where these heights end
-    script = Script({(1, 0, 0): [dart(1, 1 << 43, 7)], (1, 0, 1): [dart(1, 1 << 43, 2)]})
-    found = first_dart([(1, 0)], lambda token: curve[token] if token < 3 else 0, script, UNITS)
+    script = Script({(1, 0, 0): [dart(1, 1 << 43, 7)], (1, 0, 1): [dart(1, 1 << 43, 2)]}, opened=((1, 0),))
+    found = first_dart(script.opened, lambda token: curve[token] if token < 3 else 0, script.streams, UNITS)
     assert found == (2, 1)
 
 
@@ -302,7 +307,20 @@ def test_both_hosts_throw_the_specified_dart(size: int, shape: int, seed: int, s
     wanted = reference(curve, seed, sample, position)
     for kind in (PlainOps, VectorOps):
         ops, handle = ops_with(kind, curve)
-        assert Chance(ops, Philox(seed, sample)).first_dart(handle, position) == wanted  # type: ignore[arg-type]
+        for draws in (Philox(seed, sample), VectorPhilox(seed, sample)):
+            assert Chance(ops, draws).first_dart(handle, position) == wanted  # type: ignore[arg-type]
+
+
+@given(
+    seed=st.integers(0, (1 << 64) - 1),
+    sample=st.integers(0, (1 << 32) - 1),
+    keys=st.lists(st.tuples(*[st.integers(0, (1 << 32) - 1)] * 3), max_size=5),
+)
+def test_both_generators_give_the_same_words(seed: int, sample: int, keys: list[tuple[int, int, int]]) -> None:
+    streams = VectorPhilox(seed, sample).streams(keys)
+    assert len(streams) == len(keys)
+    for key, stream in zip(keys, streams, strict=True):
+        assert list(islice(stream, 41)) == list(islice(Philox(seed, sample).words(key), 41))
 
 
 @pytest.mark.parametrize("size", [1, 16, 17, 256, 257, 4097, 70000])
@@ -321,9 +339,9 @@ def test_a_boxs_words_are_its_own() -> None:
         def below(self, n: int, key: tuple[int, int, int]) -> int:
             raise AssertionError(f"{n}, {key}: darts draw words only")
 
-        def words(self, key: tuple[int, int, int]) -> Iterator[int]:
-            seen[key] += 1
-            return Philox(1).words(key)
+        def streams(self, keys: list[tuple[int, int, int]]) -> list[Iterator[int]]:
+            seen.update(keys)
+            return Philox(1).streams(keys)
 
     seen: Counter[tuple[int, int, int]] = Counter()
     curve = heights(300, 1, UNITS)
