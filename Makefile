@@ -5,7 +5,7 @@ BIN := .venv/bin
 BUNDLE := out/tiny
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench conformance clean
 
 demo: .venv/export.stamp
 	$(BIN)/journee-export checkpoints/target.pt --draft checkpoints/draft.pt -o $(BUNDLE) --force
@@ -25,6 +25,18 @@ lint: .venv/dev.stamp
 format: .venv/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The hosts that ship against the cases, and one that is wrong and must be seen.
+CHECK := $(BIN)/python -m journee_conformance check
+conformance: .venv/dev.stamp tests/portable/node_modules
+	$(BIN)/python -m journee_conformance generate --check
+	$(CHECK) -- $(BIN)/python -m journee_conformance host
+	$(CHECK) -- $(BIN)/python -m journee_conformance host --ops vectors
+	@if command -v node >/dev/null; then $(CHECK) -- node conformance/micropython.mjs; \
+	else echo "no Node.js here: the MicroPython host was not run"; fi
+	@if $(CHECK) -- $(BIN)/python -m tests.conformance.wrong_host; \
+	then echo "a wrong host passed: the cases are too weak"; exit 1; fi
+	@echo "make conformance: every host that ships conforms, and the wrong one does not"
 
 bench: .venv/export.stamp
 	$(BIN)/python -m journee.benchmark --bundle artifacts/tiny

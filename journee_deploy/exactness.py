@@ -56,7 +56,7 @@ class ToyOps(PlainOps):
 
     def uniform(self) -> int:
         equal = distribute([0.0] * self.size, Sampling())
-        return self._keep(equal)
+        return self.keep(equal)
 
 
 @dataclass(frozen=True)

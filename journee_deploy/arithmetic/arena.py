@@ -83,13 +83,14 @@ class Arena:
             raise LogitsError(
                 f"target logits at position {position}: masking leaves no token; relax logit_bias or min_new_tokens"
             )
-        return self._keep(vector)
+        return self.keep(vector)
 
     def vector(self, handle: int) -> Any:
         """The distribution itself, of length `size`; the ops' own, not to be changed."""
         return self._distributions[handle]
 
-    def _keep(self, vector: Any) -> int:
+    def keep(self, vector: Any) -> int:
+        """A handle to a vector of length `size`, the ops' own from now on."""
         self._distributions.append(vector)
         return len(self._distributions) - 1
 

@@ -178,7 +178,7 @@ class PlainOps(Arena):
         return distribute(process(logits, self.size, self.sampling, self.history, banned), self.sampling)
 
     def one_hot(self, token: int) -> int:
-        return self._keep(one_hot(self.size, token))
+        return self.keep(one_hot(self.size, token))
 
     def uniform(self) -> int:
         """What equal logits give under the options: a draft that knows nothing."""
@@ -206,7 +206,7 @@ class PlainOps(Arena):
 
     def residual(self, p: int, q: int) -> int:
         """max(p - q, 0), not normalised."""
-        return self._keep([a - b if a > b else 0.0 for a, b in zip(self.vector(p), self.vector(q))])
+        return self.keep([a - b if a > b else 0.0 for a, b in zip(self.vector(p), self.vector(q))])
 
     def boxes(self, handle: int) -> list[tuple[int, int]]:
         """The boxes (tier, number) in which some token rises above the tier's floor (controller.darts)."""

@@ -171,7 +171,7 @@ class VectorOps(Arena):
         return distribute(process(wide, self.size, self.sampling, self.history, banned), self.sampling)
 
     def one_hot(self, token: int) -> int:
-        return self._keep(one_hot(self.size, token))
+        return self.keep(one_hot(self.size, token))
 
     def uniform(self) -> int:
         """What equal logits give under the options: a draft that knows nothing."""
@@ -195,7 +195,7 @@ class VectorOps(Arena):
 
     def residual(self, p: int, q: int) -> int:
         """max(p - q, 0), not normalised."""
-        return self._keep(np.maximum(self.vector(p) - self.vector(q), 0.0))
+        return self.keep(np.maximum(self.vector(p) - self.vector(q), 0.0))
 
     def boxes(self, handle: int) -> list[tuple[int, int]]:
         """The boxes (tier, number) in which some token rises above the tier's floor (controller.darts)."""

@@ -57,7 +57,7 @@ def compositions(total: int, parts: int) -> list[tuple[int, ...]]:
 def ops_holding(*vectors: tuple[int, ...], units: int) -> PlainOps:
     ops = PlainOps([0], len(vectors[0]), Sampling())
     for vector in vectors:
-        ops._keep([count / units for count in vector])
+        ops.keep([count / units for count in vector])
     return ops
 
 
@@ -117,7 +117,7 @@ def test_a_zero_is_never_accepted_and_a_larger_p_always() -> None:
 def test_weights_of_one_unit_of_two_to_the_fifty_are_whole() -> None:
     unit = 2.0**-50
     ops = PlainOps([0], 2, Sampling())
-    ops._keep([unit, 1.0 - unit])
+    ops.keep([unit, 1.0 - unit])
     for coin, token in ((0, 0), (1, 1), (2**50 - 1, 1)):
         draws = Scripted([coin])
         assert Chance(ops, draws).pick(0, (BONUS, 0, 0)) == (token, coin * unit)  # type: ignore[arg-type]

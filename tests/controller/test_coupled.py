@@ -108,7 +108,7 @@ def accepted(rule: Rule, p: list[Fraction], q: list[Fraction]) -> Fraction:
 
     def program(branches: Branches) -> tuple[int, bool]:
         ops = PlainOps([0], len(p), Sampling())
-        ours, theirs = (ops._keep([float(share) for share in row]) for row in (p, q))
+        ours, theirs = (ops.keep([float(share) for share in row]) for row in (p, q))
         chance = BranchingChance(ops, len(p), branches)  # type: ignore[arg-type]
         proposal, _ = rule.propose(theirs, 1, 0, chance)
         token, kept, _ = rule.judge(ours, theirs, proposal, 1, 0, ops, chance)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def test_acceptance_is_the_formula_exactly(p: list[Fraction], q: list[Fraction])
     assert accepted(Coupled(), p, q) == shared
     assert (1 - tv) / (1 + tv) <= shared <= overlap
     ops = PlainOps([0], len(p), Sampling())
-    ours, theirs = (ops._keep([float(share) for share in row]) for row in (p, q))
+    ours, theirs = (ops.keep([float(share) for share in row]) for row in (p, q))
     assert Residual().acceptance(ours, theirs, ops) == overlap  # type: ignore[arg-type]
     assert Coupled().acceptance(ours, theirs, ops) == pytest.approx(float(shared), rel=1e-15)  # type: ignore[arg-type]
 
@@ -162,7 +162,7 @@ def test_real_darts_accept_as_often_as_predicted() -> None:
     """A count over many seeds beside its exact mean: off by more than 5.5 deviations once in 2 * 10^7 such suites."""
     p, q = [float(share) for share in PAIRS[3][0]], [float(share) for share in PAIRS[3][1]]
     ops = PlainOps([0], 4, Sampling())
-    ours, theirs = ops._keep(p), ops._keep(q)
+    ours, theirs = ops.keep(p), ops.keep(q)
     runs = 4000
     hits = sum(
         chance.first_dart(ours, 1)[0] == chance.first_dart(theirs, 1)[0]

@@ -292,7 +292,7 @@ def duchon_duvignau(stream: Iterator[int]) -> int:
 def ops_with(kind: type[PlainOps] | type[VectorOps], units: list[int]) -> tuple[PlainOps | VectorOps, int]:
     ops = kind([0], len(units), Sampling())
     vector = [unit / UNITS for unit in units]
-    return ops, ops._keep(np.array(vector) if kind is VectorOps else vector)
+    return ops, ops.keep(np.array(vector) if kind is VectorOps else vector)
 
 
 @given(
