@@ -95,7 +95,7 @@ def test_everything_is_whole_units_and_adds_up(case: Case, seed: int) -> None:
 @pytest.mark.parametrize("kind", [VectorOps, PlainOps])
 def test_locate_inverts_the_cumulative_sum(kind: Any) -> None:
     ops = kind([0], 5, Sampling())
-    ops._keep(np.array([0, 3, 0, 4, 0]) / UNITS)
+    ops.keep(np.array([0, 3, 0, 4, 0]) / UNITS)
     assert [ops.locate(0, u / UNITS) for u in range(7)] == [1, 1, 1, 3, 3, 3, 3]
     random = np.random.default_rng(3)
     for seed in range(40):

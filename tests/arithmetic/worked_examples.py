@@ -143,7 +143,7 @@ CURVE = [1 << 44, 0, 3 << 48, 1 << 40, (1 << 48) - (1 << 44) - (1 << 40)]
 def darts(seed: int = 17, position: int = 9) -> str:
     """The darts that a curve's boxes hold, window by window, until one has a first hit."""
     ops = PlainOps([0], len(CURVE), Sampling())
-    handle = ops._keep([height / (1 << 50) for height in CURVE])
+    handle = ops.keep([height / (1 << 50) for height in CURVE])
     wanted, last = Chance(ops, Philox(seed)).first_dart(handle, position)
     lines = [f"seed {seed}, sample 0, position {position}; p * 2^50 = {CURVE}"]
     hits: list[tuple[int, int]] = []

@@ -73,8 +73,8 @@ def test_residuals_and_locate():
         if first[0] != second[0] or first[6] is None or second[6] is None:
             continue
         ops = PlainOps([0], first[0], Sampling())
-        p = ops._keep([count / (1 << 50) for count in first[6]])
-        q = ops._keep([count / (1 << 50) for count in second[6]])
+        p = ops.keep([count / (1 << 50) for count in first[6]])
+        q = ops.keep([count / (1 << 50) for count in second[6]])
         left = units(ops.vector(ops.residual(p, q)))
         kept = [min(a, b) for a, b in zip(first[6], second[6])]
         assert [a + b for a, b in zip(left, kept)] == list(first[6])
@@ -90,7 +90,7 @@ def test_residuals_and_locate():
 def test_top_orders_ties_by_index():
     ops = PlainOps([0], 6, Sampling())
     handle = ops.uniform()
-    ops._keep([0.25, 0.125, 0.25, 0.125, 0.25, 0.0])
+    ops.keep([0.25, 0.125, 0.25, 0.125, 0.25, 0.0])
     assert [token for token, _ in ops.top(handle + 1, 6)] == [0, 2, 4, 1, 3, 5]
 
 
