@@ -1,0 +1,68 @@
+"""How much each check does: seconds by default, minutes where asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The size of one G-test.
+
+    limit, top_k    a text has at most `limit` tokens, and each place about `top_k`: at most top_k^limit cells
+    length          proposals a round
+    prompts         texts that are tested jointly, those in which the bias is largest
+    cap             runs a prompt at most; needing more is a failure
+    """
+
+    limit: int
+    top_k: int
+    length: int
+    prompts: int
+    cap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Numbers of texts, splits, seeds, tokens, toys; and the G-tests, which come one after the other."""
+
+    row_texts: int
+    row_rounds: int
+    greedy_texts: int
+    greedy_tokens: int
+    lengths: tuple[int, ...]
+    coupled_seeds: int
+    coupled_tokens: int
+    toys: int
+    parity_texts: int
+    tests: tuple[Sampling, ...]
+
+
+USUAL = Effort(
+    row_texts=2,
+    row_rounds=4,
+    greedy_texts=2,
+    greedy_tokens=24,
+    lengths=(1, 4, 8),
+    coupled_seeds=2,
+    coupled_tokens=16,
+    toys=6,
+    parity_texts=4,
+    tests=(Sampling(limit=3, top_k=2, length=2, prompts=2, cap=600),),
+)
+THOROUGH = Effort(
+    row_texts=8,
+    row_rounds=16,
+    greedy_texts=8,
+    greedy_tokens=96,
+    lengths=(1, 2, 3, 4, 8, 16),
+    coupled_seeds=8,
+    coupled_tokens=48,
+    toys=1 << 10,
+    parity_texts=8,
+    tests=(
+        Sampling(limit=3, top_k=3, length=2, prompts=4, cap=4000),
+        Sampling(limit=2, top_k=8, length=1, prompts=4, cap=4000),
+        Sampling(limit=4, top_k=2, length=3, prompts=6, cap=4000),
+    ),
+)
