@@ -1,0 +1,754 @@
+"""Mistakes as data: what design section 9 lists, made in the shipped code, each with the test that must see it.
+
+A row is one mistake in one place. `edits` are (exact source text, what to put there); each text stands in its file
+exactly once. `killer` is the test that must fail. A new mutant is one more row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Edits = tuple[tuple[str, str], ...]
+
+
+class Mutant(NamedTuple):
+    """One mistake.
+
+    name      a word for tables and test ids
+    mistake   the item of design section 9, or what else is promised
+    part      whose work it is
+    file      where it is made
+    edits     how
+    killer    the test that must fail: file::name, of any parameters
+    """
+
+    name: str
+    mistake: str
+    part: str
+    file: str
+    edits: Edits
+    killer: str
+
+
+SPECULATE = "journee_deploy/controller/speculate.py"
+RESIDUAL = "journee_deploy/controller/residual.py"
+COUPLED = "journee_deploy/controller/coupled.py"
+CHANCE = "journee_deploy/controller/chance.py"
+PHILOX = "journee_deploy/controller/philox.py"
+DARTS = "journee_deploy/controller/darts.py"
+DRAFTS = "journee_deploy/controller/drafts.py"
+CACHES = "journee_deploy/controller/caches.py"
+STOPS = "journee_deploy/controller/stops.py"
+PLAIN = "journee_deploy/arithmetic/plain.py"
+VECTORS = "journee_deploy/arithmetic/vectors.py"
+ARENA = "journee_deploy/arithmetic/arena.py"
+HISTORY = "journee_deploy/arithmetic/history.py"
+MODEL = "journee_deploy/language_model.py"
+RUNNER = "journee_deploy/slot_runner.py"
+SLOTS = "journee_deploy/slots.py"
+ENGINE = "journee_deploy/engine.py"
+TEXT = "journee_deploy/text.py"
+ONNX = "runtimes/journee_runtimes/onnx.py"
+BUNDLE = "journee_deploy/bundle.py"
+ENUMERATION = "journee_deploy/enumeration.py"
+
+TOYS = "tests/test_exactness.py::test_the_named_toys_are_exact"
+RULE = "tests/controller/test_chance.py::test_the_rule_emits_p_and_accepts_exactly_the_overlap"
+CASES = "tests/conformance/test_hosts.py::test_the_python_host_conforms"
+DARTS_BOTH = "tests/controller/test_darts.py::test_both_hosts_throw_the_specified_dart"
+SAME = "tests/controller/test_coupled.py::test_the_text_of_a_seed_is_the_same_with_any_draft_and_any_length"
+
+Q_DIFFERS = "q reported differs from q sampled (temperature, dtype, truncation)"
+GREEDY = "greedy draft scored with a softmax q"
+FROM_P = "resampling from p instead of the residual"
+WRONG_ROW = "residual of the wrong row"
+ZERO = "`u <= p/q` with u = 0 accepting a zero-probability token"
+INVERTED = "ratio inverted"
+COARSE = "uniform from a coarse grid"
+TWICE = "a draw used twice (counter without the round)"
+THROWN = "drafted token thrown away after seeing it"
+LEFT = "sum of the weights taken left to right"
+PENALTIES = "penalties frozen at the start of the round, or a token counted twice"
+BONUS_ONLY = "truncation on the bonus row only"
+MIN_P = "min-p ignored"
+AFTER_END = "tokens after an accepted end-of-sequence emitted or counted"
+HIDING = "length limit hiding an earlier stop"
+TRIM = "a cache trim that silently does nothing"
+PADDING = "padding leaking into the cache"
+ONE_STREAM = "one random stream shared by all requests"
+FALLBACK = "silent fallback from CUDA to CPU"
+DOWNLOAD = "a partial download poisoning a cache"
+DART = "not on the list: the darts of rule coupled"
+OTHER = "not on the list"
+
+ABSENT = {
+    DOWNLOAD: "nothing downloads yet (the page is to come); here, a bundle with a file cut short or damaged is refused",
+}
+
+SIGNATURE = (
+    "    def propose(self, q: int, position: int, number: int, chance: ChanceLike) -> tuple[int, float | None]:\n"
+)
+PICKED = "        return chance.pick(q, (PROPOSE, position, number))\n"
+ACCEPT = (
+    "        coin = self._draws.below(self._whole(q), key)\n        return coin < self._whole(p), coin / self._units\n"
+)
+DRAWN = "        coin = self._draws.below(self._whole(self._ops.total(handle)), key) / self._units\n"
+PROPOSED = "            token, _ = self.rule.propose(q, position, current.number, self.chance)\n"
+APPENDED = "            current.proposals.append(token)\n"
+KEPT_Q = "            current.distributions.append(q)\n"
+DISTRIBUTED = "        vector = self._distribute(role, position, logits)\n"
+
+MUTANTS = [
+    Mutant(
+        "q-of-equal-chances",
+        Q_DIFFERS,
+        "controller",
+        SPECULATE,
+        ((KEPT_Q, "            current.distributions.append(self.ops.uniform())\n"),),
+        TOYS,
+    ),
+    Mutant(
+        "q-in-a-coarser-dtype",
+        Q_DIFFERS,
+        "chance",
+        CHANCE,
+        ((ACCEPT, ACCEPT.replace("self._whole(q)", "max(self._whole(q) >> 1 << 1, 1)", 1)),),
+        RULE,
+    ),
+    Mutant(
+        "q-sampled-at-another-temperature",
+        Q_DIFFERS,
+        "controller",
+        SPECULATE,
+        (
+            (
+                PROPOSED,
+                PROPOSED.replace(
+                    "propose(q,",
+                    "propose(self.ops.residual(q, self.ops.uniform()) if"
+                    " self.ops.total(self.ops.residual(q, self.ops.uniform())) else q,",
+                ),
+            ),
+        ),
+        TOYS,
+    ),
+    Mutant(
+        "greedy-draft-softmax-q",
+        GREEDY,
+        "controller",
+        SPECULATE,
+        ((PROPOSED, "            token = self.ops.top(q, 1)[0][0]\n"),),
+        TOYS,
+    ),
+    Mutant(
+        "recover-from-p",
+        FROM_P,
+        "rule residual",
+        RESIDUAL,
+        (("chance.pick(ops.residual(p, q), ", "chance.pick(p, "),),
+        TOYS,
+    ),
+    Mutant(
+        "residual-turned-round",
+        WRONG_ROW,
+        "rule residual",
+        RESIDUAL,
+        (("ops.residual(p, q)", "(ops.residual(q, p) if ops.total(ops.residual(q, p)) else p)"),),
+        TOYS,
+    ),
+    Mutant(
+        "q-of-the-first-proposal",
+        WRONG_ROW,
+        "controller",
+        SPECULATE,
+        (("            q = current.distributions[i]\n", "            q = current.distributions[0]\n"),),
+        TOYS,
+    ),
+    Mutant(
+        "p-of-the-next-row",
+        WRONG_ROW,
+        "controller",
+        SPECULATE,
+        (
+            (
+                "            p = self.ops.distribution(first + i)\n            position",
+                "            p = self.ops.distribution(first + i + 1)\n            position",
+            ),
+        ),
+        TOYS,
+    ),
+    Mutant(
+        "coin-equal-to-p",
+        ZERO,
+        "chance",
+        CHANCE,
+        (("return coin < self._whole(p)", "return coin <= self._whole(p)"),),
+        "tests/controller/test_chance.py::test_a_zero_is_never_accepted_and_a_larger_p_always",
+    ),
+    Mutant(
+        "ratio-inverted",
+        INVERTED,
+        "chance",
+        CHANCE,
+        (
+            (
+                ACCEPT,
+                ACCEPT.replace("self._whole(q)", "max(self._whole(p), 1)").replace(
+                    "< self._whole(p)", "< self._whole(q)"
+                ),
+            ),
+        ),
+        RULE,
+    ),
+    Mutant(
+        "verdict-inverted",
+        INVERTED,
+        "chance",
+        CHANCE,
+        (("return coin < self._whole(p)", "return coin >= self._whole(p)"),),
+        RULE,
+    ),
+    Mutant(
+        "coarse-coin",
+        COARSE,
+        "chance",
+        CHANCE,
+        (
+            (
+                ACCEPT,
+                ACCEPT.replace(
+                    "self._draws.below(self._whole(q), key)", "self._draws.below(1 << 24, key) * self._whole(q) >> 24"
+                ),
+            ),
+        ),
+        RULE,
+    ),
+    Mutant(
+        "coarse-pick",
+        COARSE,
+        "chance",
+        CHANCE,
+        (
+            (
+                DRAWN,
+                "        total = self._whole(self._ops.total(handle))\n"
+                "        coin = (self._draws.below(1 << 24, key) * total >> 24) / self._units\n",
+            ),
+        ),
+        "tests/controller/test_chance.py::test_the_bonus_is_p",
+    ),
+    Mutant(
+        "remainder-instead-of-a-redraw",
+        COARSE,
+        "draws",
+        PHILOX,
+        (("        if value < n:\n            return value\n", "        return value % n\n"),),
+        "tests/controller/test_philox.py::test_every_sequence_of_small_words_gives_every_value_equally_often",
+    ),
+    Mutant(
+        "proposals-without-the-round",
+        TWICE,
+        "rule residual",
+        RESIDUAL,
+        ((PICKED, PICKED.replace("number))", "0))")),),
+        TOYS,
+    ),
+    Mutant(
+        "one-purpose-for-two-draws",
+        TWICE,
+        "rule residual",
+        RESIDUAL,
+        (("(RECOVER, position, number)", "(JUDGE, position, number)"),),
+        TOYS,
+    ),
+    Mutant(
+        "counter-without-the-round",
+        TWICE,
+        "draws",
+        PHILOX,
+        (
+            (
+                "philox((block, position, round_, purpose), self._key)",
+                "philox((block, position, 0, purpose), self._key)",
+            ),
+        ),
+        "tests/controller/test_philox.py::test_counters_are_block_position_round_purpose_under_the_samples_key",
+    ),
+    Mutant(
+        "counter-without-the-round-in-numpy",
+        TWICE,
+        "draws",
+        "journee_deploy/draws.py",
+        (
+            (
+                "_sweep(block, position, round_, purpose, self._key)",
+                "_sweep(block, position, 0 * round_, purpose, self._key)",
+            ),
+        ),
+        "tests/controller/test_darts.py::test_both_generators_give_the_same_words",
+    ),
+    Mutant(
+        "counter-without-the-block",
+        TWICE,
+        "draws",
+        PHILOX,
+        (("            block += 1\n", "            block += 0\n"),),
+        "tests/controller/test_philox.py::test_counters_are_block_position_round_purpose_under_the_samples_key",
+    ),
+    Mutant(
+        "repetition-thrown-away",
+        THROWN,
+        "controller",
+        SPECULATE,
+        ((APPENDED, "            if token in current.proposals:\n                return\n" + APPENDED),),
+        TOYS,
+    ),
+    Mutant(
+        "drawn-again-if-disliked",
+        THROWN,
+        "rule residual",
+        RESIDUAL,
+        (
+            (
+                PICKED,
+                "        token, coin = chance.pick(q, (PROPOSE, position, number))\n"
+                "        return (token, coin) if token else chance.pick(q, (9, position, number))\n",
+            ),
+        ),
+        TOYS,
+    ),
+    Mutant(
+        "sum-left-to-right",
+        LEFT,
+        "arithmetic",
+        PLAIN,
+        (("        h = float(int(value / HALF))\n", "        h = 0.0\n"),),
+        "tests/arithmetic/test_distribution.py::test_normalising_divides_by_the_sum_rounded_once",
+    ),
+    Mutant(
+        "sum-in-one-go-in-numpy",
+        LEFT,
+        "arithmetic",
+        VECTORS,
+        (("    return float(high.sum() * HALF + low.sum())\n", "    return float(k.cumsum()[-1])\n"),),
+        "tests/arithmetic/test_distribution.py::test_normalising_divides_by_the_sum_rounded_once",
+    ),
+    Mutant(
+        "penalties-frozen-while-judging",
+        PENALTIES,
+        "controller",
+        SPECULATE,
+        (
+            (
+                "self._judgement(token, kind, coin, row, p, q, proposal))\n        self.ops.push(token)\n",
+                "self._judgement(token, kind, coin, row, p, q, proposal))\n",
+            ),
+            (
+                "        self.ops.truncate(len(self.text))\n        return Emit",
+                "        [self.ops.push(token) for token in current.tokens]\n        return Emit",
+            ),
+        ),
+        TOYS,
+    ),
+    Mutant(
+        "penalties-frozen-while-drafting",
+        PENALTIES,
+        "controller",
+        SPECULATE,
+        ((KEPT_Q + "            self.ops.push(token)\n", KEPT_Q),),
+        CASES,
+    ),
+    Mutant(
+        "proposals-counted-twice",
+        PENALTIES,
+        "controller",
+        SPECULATE,
+        (
+            (
+                "        yield from self._propose(current)\n        self.ops.truncate(len(self.text))\n",
+                "        yield from self._propose(current)\n",
+            ),
+        ),
+        TOYS,
+    ),
+    Mutant(
+        "counts-left-behind",
+        PENALTIES,
+        "arithmetic",
+        HISTORY,
+        (("                self.counts[token] -= 1\n", "                pass\n"),),
+        "tests/arithmetic/test_options.py::test_a_history_is_what_its_pushes_and_truncations_leave",
+    ),
+    Mutant(
+        "truncation-on-the-bonus-row-only",
+        BONUS_ONLY,
+        "arithmetic",
+        ARENA,
+        (
+            (
+                DISTRIBUTED,
+                "        whole = self.sampling\n"
+                '        if role == "target" and row + 1 < len(self._rows):\n'
+                "            self.sampling = Sampling(temperature=whole.temperature)\n"
+                + DISTRIBUTED
+                + "        self.sampling = whole\n",
+            ),
+        ),
+        "tests/test_exactness.py::test_truncation_and_penalties",
+    ),
+    Mutant(
+        "min-p-ignored",
+        MIN_P,
+        "arithmetic",
+        PLAIN,
+        (("[value if value >= least * SCALE else 0.0 for value in k]", "list(k)"),),
+        "tests/arithmetic/test_options.py::test_min_p_is_relative_to_the_best_and_includes_equality",
+    ),
+    Mutant(
+        "min-p-ignored-in-numpy",
+        MIN_P,
+        "arithmetic",
+        VECTORS,
+        (("    if sampling.min_p > 0.0:\n", "    if sampling.min_p > 1.0:\n"),),
+        CASES,
+    ),
+    Mutant(
+        "min-p-strict",
+        MIN_P,
+        "arithmetic",
+        PLAIN,
+        (("value >= least * SCALE", "value > least * SCALE"),),
+        "tests/arithmetic/test_options.py::test_min_p_is_relative_to_the_best_and_includes_equality",
+    ),
+    Mutant(
+        "emitted-after-an-end",
+        AFTER_END,
+        "stops",
+        STOPS,
+        (("                return count, reason\n", "                return len(new), reason\n"),),
+        "tests/controller/test_stops.py::test_the_earliest_wins",
+    ),
+    Mutant(
+        "counted-after-an-end",
+        AFTER_END,
+        "controller",
+        SPECULATE,
+        (
+            (
+                "        current.cut(kept)\n",
+                "        counts = current.counts(len(run.tokens))\n        current.cut(kept)\n",
+            ),
+            ("current.counts(len(run.tokens)), reason", "counts, reason"),
+        ),
+        "tests/controller/test_speculate.py::test_nothing_after_an_accepted_end_is_emitted_or_counted",
+    ),
+    Mutant(
+        "end-seen-in-accepted-tokens-only-at-the-last",
+        AFTER_END,
+        "stops",
+        STOPS,
+        (("        for count in range(1, len(new) + 1):\n", "        for count in range(len(new), len(new) + 1):\n"),),
+        "tests/controller/test_stops.py::test_the_earliest_wins",
+    ),
+    Mutant(
+        "length-before-ends",
+        HIDING,
+        "stops",
+        STOPS,
+        (
+            (
+                "        if new[-1] in self._ends:\n",
+                "        if len(generated) + len(new) >= self._limit:\n            return self._reason\n"
+                "        if new[-1] in self._ends:\n",
+            ),
+        ),
+        "tests/controller/test_stops.py::test_at_one_token_an_end_or_a_stop_goes_before_the_length",
+    ),
+    Mutant(
+        "rewind-keeps-the-later-cache",
+        TRIM,
+        "runtime",
+        RUNNER,
+        (("            if held.length == length:\n", "            if held.length >= length > 0:\n"),),
+        "tests/runtime/test_slots.py::test_every_step_gives_the_rows_of_its_text",
+    ),
+    Mutant(
+        "tokens-not-forgotten",
+        TRIM,
+        "runtime",
+        RUNNER,
+        (("        del self.tokens[length:]\n", ""),),
+        "tests/runtime/test_slots.py::test_every_step_gives_the_rows_of_its_text",
+    ),
+    Mutant(
+        "start-past-the-cache-allowed",
+        TRIM,
+        "runtime",
+        SLOTS,
+        (("        if not 0 <= step.start <= held:\n", "        if not 0 <= step.start:\n"),),
+        "tests/runtime/test_slots.py::test_unsound_steps_are_refused_and_change_nothing",
+    ),
+    Mutant(
+        "rejected-proposals-counted-as-cached",
+        TRIM,
+        "controller",
+        CACHES,
+        (("min(self._written[role], length)", "self._written[role]"),),
+        "tests/controller/test_caches.py::test_the_invariant_holds_at_every_yield_and_after_every_close",
+    ),
+    Mutant(
+        "caches-not-lowered-before-a-run",
+        TRIM,
+        "controller",
+        CACHES,
+        (("min(self.valid(role), length)", "self.valid(role)"),),
+        "tests/controller/test_caches.py::test_a_text_whose_end_was_accepted_can_be_taken_up_again",
+    ),
+    Mutant(
+        "a-cut-that-caches-forget",
+        TRIM,
+        "controller",
+        SPECULATE,
+        (("self.caches.decide(min(decided, len(self.text)))", "self.caches.decide(decided)"),),
+        "tests/controller/test_caches.py::test_a_text_whose_end_was_accepted_can_be_taken_up_again",
+    ),
+    Mutant(
+        "padding-taken-for-tokens",
+        PADDING,
+        "runtime",
+        RUNNER,
+        (("        slot.advance(tokens, cache, total)\n", "        slot.advance(tokens, cache, piece.end)\n"),),
+        "tests/runtime/test_slots.py::test_every_step_gives_the_rows_of_its_text",
+    ),
+    Mutant(
+        "padding-not-masked",
+        PADDING,
+        "runtime",
+        RUNNER,
+        (("np.array([1, 0], np.int64)", "np.array([1, 1], np.int64)"),),
+        "tests/runtime/test_slots.py::test_counters_and_masks_tell_padding_from_rows_asked_for",
+    ),
+    Mutant(
+        "rows-of-the-padding-given",
+        PADDING,
+        "runtime",
+        RUNNER,
+        (("        return rows[last - piece.take : last]\n", "        return rows[len(rows) - piece.take :]\n"),),
+        "tests/runtime/test_slots.py::test_every_step_gives_the_rows_of_its_text",
+    ),
+    Mutant(
+        "samples-of-a-seed-alike",
+        ONE_STREAM,
+        "draws",
+        PHILOX,
+        (("philox((sample, 0, 0, WORD)", "philox((0, 0, 0, WORD)"),),
+        "tests/controller/test_philox.py::test_draws_are_functions_of_seed_sample_and_key",
+    ),
+    Mutant(
+        "sample-not-passed-on",
+        ONE_STREAM,
+        "engine",
+        MODEL,
+        (("VectorPhilox(seed, request.sample)", "VectorPhilox(seed)"),),
+        "tests/engine/test_language_model.py::test_a_seed_gives_the_same_text_again_and_samples_differ",
+    ),
+    Mutant(
+        "one-seed-for-all",
+        ONE_STREAM,
+        "engine",
+        MODEL,
+        (("secrets.randbits(64) if request.seed is None", "0 if request.seed is None"),),
+        "tests/engine/test_language_model.py::test_without_a_seed_one_is_drawn_and_told",
+    ),
+    Mutant(
+        "one-slot-for-all",
+        ONE_STREAM,
+        "engine",
+        ENGINE,
+        (("        slot = next(self._slots)\n", "        slot = 0\n"),),
+        "tests/engine/test_language_model.py::test_generations_interleave_and_run_in_threads",
+    ),
+    Mutant(
+        "provider-not-looked-at",
+        FALLBACK,
+        "runtime",
+        ONNX,
+        (("    if not found or found[0] != PROVIDERS[provider]:\n", "    if not found:\n"),),
+        "tests/runtime/test_onnx.py::test_a_session_elsewhere_than_asked_is_refused",
+    ),
+    Mutant(
+        "cpu-where-there-is-no-cuda",
+        FALLBACK,
+        "runtime",
+        ONNX,
+        (("        if provider in self.providers():\n", '        if provider in (*self.providers(), "cuda"):\n'),),
+        "tests/runtime/test_refusals.py::test_cuda_where_there_is_none_says_what_to_install",
+    ),
+    Mutant(
+        "sizes-not-compared",
+        DOWNLOAD,
+        "bundle",
+        BUNDLE,
+        (("        if size != record.size:\n", "        if size > record.size:\n"),),
+        "tests/bundle/test_refusals.py::test_a_truncated_file_names_both_sizes",
+    ),
+    Mutant(
+        "hashes-not-compared",
+        DOWNLOAD,
+        "bundle",
+        BUNDLE,
+        (("!= record.sha256:", "== '':"),),
+        "tests/bundle/test_refusals.py::test_a_flipped_bit_names_both_hashes",
+    ),
+    Mutant(
+        "darts-of-a-round",
+        DART,
+        "rule coupled",
+        COUPLED,
+        (
+            (
+                "        return chance.first_dart(q, position)[0], None\n",
+                "        return chance.first_dart(q, position + number)[0], None\n",
+            ),
+        ),
+        "tests/controller/test_coupled.py::test_a_draft_equal_to_the_target_is_always_right_and_a_sure_draft_sometimes",
+    ),
+    Mutant(
+        "target-darts-of-a-round",
+        DART,
+        "rule coupled",
+        COUPLED,
+        (
+            (
+                "        token, _ = chance.first_dart(p, position)\n",
+                "        token, _ = chance.first_dart(p, position + number)\n",
+            ),
+        ),
+        SAME,
+    ),
+    Mutant(
+        "draft-decides",
+        DART,
+        "rule coupled",
+        COUPLED,
+        (("        return token, token == proposal, None\n", "        return proposal, True, None\n"),),
+        SAME,
+    ),
+    Mutant(
+        "ties-won-by-the-first-box",
+        DART,
+        "darts",
+        DARTS,
+        (("                    found = -1\n", "                    pass\n"),),
+        "tests/controller/test_darts.py::test_a_tie_of_the_earliest_drops_the_window_and_a_later_tie_does_not",
+    ),
+    Mutant(
+        "floor-ignored",
+        DART,
+        "darts",
+        DARTS,
+        (("            if ground <= height < curve(token):\n", "            if height < curve(token):\n"),),
+        "tests/controller/test_darts.py::test_a_dart_above_the_curve_or_below_the_floor_does_not_count",
+    ),
+    Mutant(
+        "curve-touched-counts",
+        DART,
+        "darts",
+        DARTS,
+        (("            if ground <= height < curve(token):\n", "            if ground <= height <= curve(token):\n"),),
+        "tests/controller/test_darts.py::test_a_dart_above_the_curve_or_below_the_floor_does_not_count",
+    ),
+    Mutant(
+        "poisson-guard-strict",
+        DART,
+        "darts",
+        DARTS,
+        (("        elif i >= guard:\n", "        elif i > guard:\n"),),
+        "tests/controller/test_darts.py::test_the_number_of_darts_has_the_poisson_law",
+    ),
+    Mutant(
+        "later-dart-wins",
+        DART,
+        "darts",
+        DARTS,
+        (("time < first:", "time > first:"),),
+        "tests/controller/test_darts.py::test_the_earliest_hit_wins_whatever_the_order_of_boxes",
+    ),
+    Mutant(
+        "same-darts-in-every-window",
+        DART,
+        "chance",
+        CHANCE,
+        (("box << 8, position, window)", "box << 8, position, window // 2)"),),
+        DARTS_BOTH,
+    ),
+    Mutant(
+        "lowest-tier-never-opened",
+        DART,
+        "arithmetic",
+        PLAIN,
+        (("        for tier, width in enumerate(WIDTHS):\n", "        for tier, width in enumerate(WIDTHS[:-1]):\n"),),
+        "tests/controller/test_darts.py::test_both_hosts_open_the_same_boxes",
+    ),
+    Mutant(
+        "boxes-at-the-floor-in-numpy",
+        DART,
+        "arithmetic",
+        VECTORS,
+        (("np.flatnonzero(tallest > floor(tier))", "np.flatnonzero(tallest > floor(tier) * 2)"),),
+        "tests/controller/test_darts.py::test_both_hosts_open_the_same_boxes",
+    ),
+    Mutant(
+        "ngram-looks-ahead",
+        OTHER,
+        "draft",
+        DRAFTS,
+        (("            if n > best:\n", "            if n >= best > 0:\n"),),
+        "tests/controller/test_ngram.py::test_it_proposes_what_followed_the_latest_longest_match",
+    ),
+    Mutant(
+        "top-k-breaks-ties",
+        OTHER,
+        "arithmetic",
+        PLAIN,
+        (("    return [value >= least for value in x]\n", "    return [value > least for value in x]\n"),),
+        "tests/arithmetic/test_options.py::test_top_k_keeps_ties",
+    ),
+    Mutant(
+        "reciprocal-temperature",
+        OTHER,
+        "arithmetic",
+        VECTORS,
+        (("        z = (x - x[best]) / temperature\n", "        z = (x - x[best]) * (1 / temperature)\n"),),
+        "tests/arithmetic/test_distribution.py::test_the_code_does_what_the_document_says",
+    ),
+    Mutant(
+        "chance-that-branches-afresh",
+        OTHER,
+        "enumeration",
+        ENUMERATION,
+        (("        self._intervals[key] = (a, b)\n", ""),),
+        "tests/test_exactness.py::test_the_enumerator_refines_one_number_a_key",
+    ),
+    Mutant(
+        "darts-that-forget",
+        OTHER,
+        "enumeration",
+        ENUMERATION,
+        (("        dart.covered = covered\n", ""),),
+        "tests/test_exactness.py::test_the_darts_of_a_position_are_one_process",
+    ),
+    Mutant(
+        "stop-strings-leak",
+        OTHER,
+        "text",
+        TEXT,
+        (
+            (
+                "                return start\n        return len(text)\n",
+                "                return len(text)\n        return len(text)\n",
+            ),
+        ),
+        "tests/engine/test_text.py::test_the_text_ends_where_a_stop_string_begins_and_never_leaks_it",
+    ),
+]
