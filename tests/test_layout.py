@@ -32,7 +32,7 @@ MAY_IMPORT = {
 # The runtime's door, and the exporter's, which runs graphs that are no bundle yet.
 DOORS = {"runtimes/journee_runtimes/onnx.py", "export/journee_export/session.py"}
 # `journee verify` holds the host it runs in against the cases; nothing else of the library knows them.
-VERIFIER = "journee_deploy/verification/host.py"
+VERIFIER = "journee_deploy/verification/controller.py"
 HEAVY = ("torch", "onnx", "onnxscript", "safetensors")
 
 

@@ -76,6 +76,10 @@ def test_the_cases_reach_what_they_are_for() -> None:
     assert len(cut) > 10  # text ends before the round does
 
 
+def test_the_documents_tell_how_many() -> None:
+    assert f"against {len(CASES)} cases" in (ROOT / "docs" / "exactness.md").read_text(encoding="utf-8")
+
+
 def test_versions_agree() -> None:
     assert (host.FORMAT, host.VERSION) == (journee_conformance.FORMAT, journee_conformance.VERSION)
     assert f"version {journee_conformance.VERSION}:" in SCHEMA["title"]

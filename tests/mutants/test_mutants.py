@@ -54,6 +54,10 @@ def test_the_list_covers_the_design() -> None:
     assert {mutant.mistake for mutant in MUTANTS} | set(ABSENT) == items | {DART, OTHER}
 
 
+def test_the_documents_tell_how_many() -> None:
+    assert f"# {len(MUTANTS)} mistakes" in (ROOT / "docs" / "exactness.md").read_text(encoding="utf-8")
+
+
 def test_names_are_unique_and_places_exist() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
     for mutant in MUTANTS:
