@@ -25,10 +25,11 @@ Text = tuple[int, ...]
 
 
 class RecordingModel:
-    """Runs another model's steps and remembers them; `trace()` gives the record so far."""
+    """Runs another model's steps and remembers them; `trace()` gives the record so far, with the fingerprint given."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, fingerprint: str = "") -> None:
         self._model = model
+        self._fingerprint = fingerprint
         self._entries: list[tuple[Step, Rows]] = []
 
     @property
@@ -73,7 +74,7 @@ class RecordingModel:
         """The steps run through this model since it was made."""
         model = self._model
         facts = (model.name, model.vocabulary_size, model.context_length, model.row_rule, model.row_rule_note)
-        return Trace(Header(*facts), tuple(self._entries))
+        return Trace(Header(*facts, self._fingerprint), tuple(self._entries))
 
 
 class ReplayModel(SlotModel[Text]):

@@ -20,18 +20,21 @@ from journee_deploy.row_rule import RowRule
 from journee_deploy.runtime import Rows, RuntimeFailure, Step
 
 FORMAT = "journee-trace"
-VERSION = 1
+VERSION = 2  # 1 had no fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a trace says of the model that it was recorded from."""
+    """What a trace says of the model that it was recorded from. `fingerprint` tells models apart, such as the sha256 of
+    graph and weights; empty where it wasn't told.
+    """
 
     name: str
     vocabulary_size: int
     context_length: int
     row_rule: RowRule | None
     row_rule_note: str
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import click
 from journee_deploy.commands.failures import PlainFailures
 from journee_deploy.commands.generate import generate
 from journee_deploy.commands.inspect import inspect
+from journee_deploy.commands.verify import verify
 
 
 @click.group(cls=PlainFailures, context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,3 +18,4 @@ def main() -> None:
 
 main.add_command(generate)
 main.add_command(inspect)
+main.add_command(verify)

@@ -65,9 +65,7 @@ class FromTarget(Residual):
 
     sentence: ClassVar[str] = "after a rejection the token is drawn from p instead of the residual"
 
-    def judge(
-        self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
-    ) -> Judged:
+    def judge(self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike) -> Judged:
         kept, coin = chance.accept(ops.weight(p, proposal), ops.weight(q, proposal), (JUDGE, position, number))
         return (proposal, True, coin) if kept else (chance.pick(p, (RECOVER, position, number))[0], False, coin)
 
@@ -82,9 +80,7 @@ class Likeliest(Residual):
 
     sentence: ClassVar[str] = "after a rejection the residual's likeliest token is taken instead of drawing one"
 
-    def judge(
-        self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
-    ) -> Judged:
+    def judge(self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike) -> Judged:
         kept, coin = chance.accept(ops.weight(p, proposal), ops.weight(q, proposal), (JUDGE, position, number))
         return (proposal, True, coin) if kept else (ops.top(ops.residual(p, q), 1)[0][0], False, coin)
 
@@ -106,9 +102,7 @@ class Indulgent(Coupled):
 
     sentence: ClassVar[str] = "a proposal with p >= q is kept whatever the target's dart says"
 
-    def judge(
-        self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
-    ) -> Judged:
+    def judge(self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike) -> Judged:
         if ops.weight(p, proposal) >= ops.weight(q, proposal):
             return proposal, True, None
         return super().judge(p, q, proposal, position, number, ops, chance)
@@ -132,9 +126,7 @@ class Stubborn(Coupled):
 
     sentence: ClassVar[str] = "after a disagreement the residual's likeliest token is taken instead of the dart's"
 
-    def judge(
-        self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike
-    ) -> Judged:
+    def judge(self, p: int, q: int, proposal: int, position: int, number: int, ops: Ops, chance: ChanceLike) -> Judged:
         token, kept, coin = super().judge(p, q, proposal, position, number, ops, chance)
         return (token, True, coin) if kept else (ops.top(ops.residual(p, q), 1)[0][0], False, coin)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from journee_deploy.commands.failures import EXPECTED
+from journee_deploy.enumeration import DrawnTwiceError
 
 Status = Literal["passed", "failed", "not run", "not asked"]
 Figures = dict[str, Any]
@@ -43,10 +44,12 @@ class Check:
 
 
 def attempt(name: str, ask: Callable[[], Finding]) -> Check:
-    """Ask; an error that the project raises on purpose, or a file that can't be read or written, is a failure."""
+    """Ask. An error that the project raises on purpose, weights that don't add up to 1, a draw used twice, and a file
+    that can't be read or written are failures.
+    """
     try:
         found = ask()
-    except EXPECTED as error:
+    except (*EXPECTED, ArithmeticError, DrawnTwiceError) as error:
         return Check(name, "failed", str(error))
     except OSError as error:
         return Check(name, "failed", f"reading or writing failed: {error}")

@@ -20,7 +20,7 @@ PROMPTS = (
     "the cat and the dog and the cat and the dog and",
     "A, B, A, B, A,",
 )
-"""Plain ASCII, which every tokenizer has tokens for. The last two repeat themselves, so that an n-gram draft proposes."""
+"""Plain ASCII, which every tokenizer has tokens for. The last two repeat themselves, for n-gram drafts."""
 
 MOST_TOKENS = 96
 

@@ -39,7 +39,6 @@ RATE = 1e-6
 POWER = 0.999
 SIMULATIONS = 2000
 STEPS = (50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200, 4000)
-VISIBLE = Fraction(1, 20)  # TV below which a bias is given up for another one
 
 Law = dict[Text, Fraction]
 Floats = NDArray[np.float64]
@@ -83,9 +82,17 @@ def sampling_finding(models: Models, rule: str, size: effort.Sampling, seed: int
 
 
 def make_plan(models: Models, rule: str, size: effort.Sampling, seed: int) -> Plan:
-    """Choose the bias, the prompts in which it shows most, and the number of runs."""
+    """The first bias that can be seen with the runs allowed, the prompts in which it shows most, and how many runs."""
     experiments = [experiment(models, rule, text, size) for text in PROMPTS]
-    bias = _choose(BIASES[rule], experiments)
+    plans: list[Plan] = []
+    for bias in BIASES[rule]:
+        plans.append(_against(bias, experiments, size, seed))
+        if plans[-1].power >= POWER:
+            return plans[-1]
+    return max(plans, key=lambda plan: plan.power)
+
+
+def _against(bias: Bias, experiments: list[Experiment], size: effort.Sampling, seed: int) -> Plan:
     chosen = tuple(sorted(experiments, key=lambda one: one.shift(bias), reverse=True)[: size.prompts])
     d = sum(degrees(one.exact) for one in chosen)
     limit = threshold(d, RATE)
@@ -107,12 +114,6 @@ def experiment(models: Models, rule: str, text: str, size: effort.Sampling) -> E
     if text_law(places, shape, HONEST[rule][1]) != exact:
         raise ArithmeticError(f"the law of rule {rule} on these rows is not the target's; its kernel is wrong")
     return Experiment(prompt, exact, {bias.__name__: text_law(places, shape, bias.kernel) for bias in BIASES[rule]})
-
-
-def _choose(biases: tuple[Bias, ...], experiments: list[Experiment]) -> Bias:
-    """The first bias that shows in some prompt, else the one that shows most."""
-    largest = {bias: max(one.shift(bias) for one in experiments) for bias in biases}
-    return next((bias for bias in biases if largest[bias] >= VISIBLE), max(biases, key=lambda bias: largest[bias]))
 
 
 def power_of(experiments: tuple[Experiment, ...], bias: Bias, runs: int, limit: float, seed: int) -> float:
@@ -148,7 +149,7 @@ def statistic(lm: LanguageModel, plan: Plan, rule: str, size: effort.Sampling, s
 
 
 def _text(lm: LanguageModel, prompt: Text, rule: str, size: effort.Sampling, seed: int, sample: int) -> Text:
-    return lm.generate(
+    text = lm.generate(
         prompt,
         max_new_tokens=size.limit,
         top_k=size.top_k,
@@ -156,7 +157,8 @@ def _text(lm: LanguageModel, prompt: Text, rule: str, size: effort.Sampling, see
         rule=rule,
         seed=seed % (1 << 64),
         sample=sample,
-    ).tokens
+    )
+    return tuple(text.tokens)
 
 
 def describe(plan: Plan, models: Models, size: effort.Sampling) -> Figures:
@@ -190,8 +192,8 @@ def _sentence(plan: Plan, honest: float, control: float) -> str:
     shift = ", ".join(f"{float(one.shift(plan.bias)):.3f}" for one in plan.experiments)
     return (
         f"n KL = {honest:.1f} over {plan.runs * len(plan.experiments)} runs and {cells} texts; threshold "
-        f"{plan.limit:.1f} for false alarms of at most {RATE:.0e}; power {plan.power:.4f} against '{plan.bias.sentence}' "
-        f"(TV {shift}); that mistake made on purpose gives {control:.1f}"
+        f"{plan.limit:.1f} for false alarms of at most {RATE:.0e}; power {plan.power:.4f} against "
+        f"'{plan.bias.sentence}' (TV {shift}); that mistake made on purpose gives {control:.1f}"
         + ("" if control >= plan.limit else ", which was NOT flagged")
         + ("" if honest < plan.limit else ": the texts do NOT have the target's law")
     )
@@ -200,5 +202,5 @@ def _sentence(plan: Plan, honest: float, control: float) -> str:
 def _blind(plan: Plan) -> str:
     return (
         f"can't see: {plan.runs} runs a prompt, the most allowed, have power {plan.power:.3f} against "
-        f"'{plan.bias.sentence}', wanted {POWER}; try --thorough, or another --draft"
+        f"'{plan.bias.sentence}', wanted {POWER}; try --thorough, or --draft uniform, whose mistakes show most"
     )

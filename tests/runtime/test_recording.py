@@ -106,10 +106,10 @@ def test_a_replay_looks_for_no_rule(recorded: tuple[Trace, list[bytes]]) -> None
 def test_a_trace_of_another_version_is_refused(
     tmp_path: Path, recorded: tuple[Trace, list[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trace_module, "VERSION", 2)
+    monkeypatch.setattr(trace_module, "VERSION", 3)
     recorded[0].save(tmp_path / "trace.npz")
     monkeypatch.undo()
-    with pytest.raises(RuntimeFailure, match=r"trace\.npz: no good trace file: .*\('journee-trace', 2\), expected"):
+    with pytest.raises(RuntimeFailure, match=r"trace\.npz: no good trace file: .*\('journee-trace', 3\), expected"):
         load_trace(tmp_path / "trace.npz")
 
 
