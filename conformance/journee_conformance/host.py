@@ -24,9 +24,9 @@ from journee_deploy.controller import (
     Philox,
     Stops,
     UniformDraft,
+    darts,
     speculate,
 )
-from journee_deploy.controller.darts import poisson
 from journee_deploy.controller.philox import philox
 from journee_deploy.controller.requests import EMPTY
 
@@ -49,6 +49,10 @@ class Refused(Exception):  # noqa: N818  not an error of the host: an answer
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+class NoRowError(Exception):
+    """A case of a generation lacks a row that the run asked for: a right host doesn't ask for it."""
 
 
 def floats(text: str) -> list[float]:
@@ -127,7 +131,10 @@ class Host:
             return json.dumps({"format": FORMAT, "version": VERSION, "host": self.name})
         if asked["kind"] not in self._answers:
             return json.dumps({"id": asked["id"], "unsupported": True})
-        return json.dumps({"id": asked["id"], "answer": self.answer(asked["kind"], asked["input"])})
+        try:
+            return json.dumps({"id": asked["id"], "answer": self.answer(asked["kind"], asked["input"])})
+        except NoRowError as error:
+            return json.dumps({"id": asked["id"], "error": str(error)})
 
     def answer(self, kind: str, case: Case) -> Answer:
         try:
@@ -149,7 +156,7 @@ class Host:
     def poisson(self, case: Case) -> Answer:
         words = list(case["words"])
         stream = iter(words)
-        count = poisson(stream)
+        count = darts.poisson(stream)
         return {"darts": count, "words": len(words) - len(list(stream))}
 
     # Distributions.
@@ -267,8 +274,16 @@ class Host:
 
     def recorded(self, case: Case) -> Callable[[str, tuple[int, ...]], str]:
         """A role's row after so many generated tokens and proposals, as float32 digits."""
-        known = {(row["role"], tuple(row["after"])): row["logits"] for row in case["rows"]}
-        return lambda role, after: known[role, after]
+        known: dict[tuple[str, tuple[int, ...]], str] = {
+            (row["role"], tuple(row["after"])): row["logits"] for row in case["rows"]
+        }
+
+        def row(role: str, after: tuple[int, ...]) -> str:
+            if (role, after) not in known:
+                raise NoRowError("no row of the " + role + " after " + str(list(after)))
+            return known[role, after]
+
+        return row
 
     def _controller(self, case: Case, prompt: list[int], ops: Any, length: int, draft: Any, stops: Stops) -> Any:
         return speculate(
