@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 
 import click
@@ -24,6 +26,16 @@ def main(target: Path, draft: Path | None, bundle: Path, inline: bool, force: bo
     The graphs are compared with PyTorch before anything is kept; the bundle is written whole or not at all.
     """
     console = Console()
+    before = signal.signal(
+        signal.SIGTERM, lambda number, frame: sys.exit(128 + number)
+    )  # so that nothing is left behind
+    try:
+        _export(console, target, draft, bundle, inline=inline, force=force)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _export(console: Console, target: Path, draft: Path | None, bundle: Path, *, inline: bool, force: bool) -> None:
     with console.status("Loading PyTorch"):
         try:
             from journee_export.run import run  # noqa: PLC0415  (torch takes seconds; --help needn't wait for it)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from onnx_ir.passes.common import CheckerPass, ClearMetadataAndDocStringPass, InlinePass
 
 from journee.model import Decoder
-from journee_export.errors import ExportError
+from journee_export.errors import ExportError, foreign
 from journee_export.router_op import DOMAIN, NAME, add_router
 from journee_export.trace import input_names, trace
 
@@ -46,7 +46,8 @@ def finish(model: ir.Model, decoder: Decoder, inline: bool = False) -> ir.Model:
     _settle_router(model, inline)
     model.ir_version, model.graph.name = IR_VERSION, "journee"
     model.producer_name, model.producer_version = "journee-export", version("journee-deploy")
-    CheckerPass(full_check=True)(model)
+    with foreign("checking the graph with ONNX"):
+        CheckerPass(full_check=True)(model)
     return model
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from journee_export.errors import foreign
+
 Array = NDArray[np.generic]
 
 ort = cast(Any, onnxruntime)
@@ -24,9 +26,11 @@ class GraphSession:
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
-        self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        with foreign(f"opening {path.name} with ONNX Runtime"):
+            self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         self.outputs: tuple[str, ...] = tuple(output.name for output in self._session.get_outputs())
 
     def __call__(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """All outputs by name."""
-        return dict(zip(self.outputs, self._session.run(None, dict(feeds)), strict=True))
+        with foreign("running the graph with ONNX Runtime"):
+            return dict(zip(self.outputs, self._session.run(None, dict(feeds)), strict=True))

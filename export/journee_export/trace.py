@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from journee.attention import Cache
 from journee.model import Decoder
 from journee_deploy.manifest import Inputs, Outputs
+from journee_export.errors import foreign
 from journee_export.last_rows import last_rows, last_rows_node
 from journee_export.router_op import router_node
 from journee_export.sparse_dispatch import dispatch_with_if
@@ -71,7 +72,7 @@ def trace(decoder: Decoder) -> ir.Model:
     """The graph as PyTorch's exporter leaves it; `graph.finish` makes it ours."""
     module = GraphDecoder(decoder).eval()
     layers = decoder.config.layers
-    with _graph_ops(decoder), quiet(), torch.no_grad():
+    with foreign("exporting the model with PyTorch"), _graph_ops(decoder), quiet(), torch.no_grad():
         program: Any = torch.onnx.export(  # pyright: ignore[reportUnknownMemberType]
             module,
             _example(decoder),

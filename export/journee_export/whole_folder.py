@@ -1,7 +1,8 @@
 """A folder that appears whole or not at all.
 
 It is filled under a temporary name beside its destination, flushed to disk, and renamed. Whatever goes wrong
-before (an error, Ctrl-C, a full disk), the temporary folder is removed and the destination is as it was.
+before (an error, Ctrl-C, a request to end, a full disk), the temporary folder is removed, with the folders above it
+that were made for it, and the destination is as it was.
 Replacing moves the old folder aside, renames, and puts the old one back if that fails; it is deleted last.
 """
 
@@ -11,7 +12,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from journee_deploy.manifest import MANIFEST
@@ -27,16 +28,19 @@ def whole_folder(destination: Path, replace: bool = False) -> Generator[Path]:
     """
     place = Path(os.path.realpath(destination))
     check_destination(destination, replace)
-    place.parent.mkdir(parents=True, exist_ok=True)
+    missing = [folder for folder in place.parents if not folder.exists()]
     partial = _beside(place, "partial")
-    partial.mkdir()
     try:
+        partial.mkdir(parents=True)
         yield partial
         _flush(partial)
         check_destination(destination, replace)
         _move(partial, place)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):  # a folder that isn't empty stays
+            for folder in missing:
+                folder.rmdir()
 
 
 def check_destination(destination: Path, replace: bool) -> None:

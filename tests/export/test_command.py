@@ -7,6 +7,8 @@ import json
 import os
 import platform
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -232,6 +234,48 @@ def interrupt(*arguments: object) -> None:
 def test_an_interrupt(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journee_export.role, "measure", interrupt)
     assert "Aborted!" in refusal([run.target, "-o", tmp_path / "b"], tmp_path)
+
+
+def failing(*arguments: object, **options: object) -> None:
+    raise RuntimeError("an operator is unknown\nand a page of what led there")
+
+
+FOREIGN = {
+    "torch.onnx.export": "exporting the model with PyTorch failed: RuntimeError: an operator is unknown. Check that",
+    "journee_export.graph.CheckerPass.__call__": "checking the graph with ONNX failed: RuntimeError: an operator",
+    "onnxruntime.InferenceSession.__init__": "opening model.onnx with ONNX Runtime failed: RuntimeError: an operator",
+    "onnxruntime.InferenceSession.run": "running the graph with ONNX Runtime failed: RuntimeError: an operator",
+}
+
+
+@pytest.mark.parametrize("place", FOREIGN)
+def test_errors_of_other_libraries_are_named_by_what_was_done(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, request: pytest.FixtureRequest
+) -> None:
+    if place.startswith("onnxruntime"):
+        request.getfixturevalue("quick")
+    monkeypatch.setattr(place, failing)
+    assert FOREIGN[place] in refusal([run.target, "-o", tmp_path / "new" / "b"], tmp_path)
+
+
+def test_a_request_to_end_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
+    """SIGTERM while it works, as a service manager sends it."""
+    code = (
+        "import os, signal, sys, journee_export.bundle as bundle\n"
+        "def end(*arguments, **options): os.kill(os.getpid(), signal.SIGTERM)\n"
+        "bundle.write_role = end\n"
+        "from journee_export.command import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    destination = tmp_path / "new" / "b"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(run.target), "-o", str(destination)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("quick")

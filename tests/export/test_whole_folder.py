@@ -58,6 +58,17 @@ def write(destination: Path, then: Callable[[], object], replace: bool = False) 
         then()
 
 
+def test_folders_made_for_it_go_with_it(tmp_path: Path) -> None:
+    def halt() -> None:
+        raise ValueError("bad")
+
+    with pytest.raises(ValueError, match="bad"):
+        write(tmp_path / "new" / "deeper" / "bundle", halt)
+    assert names(tmp_path) == []
+    write(tmp_path / "new" / "deeper" / "bundle", lambda: None)
+    assert names(tmp_path / "new" / "deeper") == ["bundle"]
+
+
 STOPS = [ValueError("bad"), KeyboardInterrupt(), SystemExit(1), OSError(errno.ENOSPC, "No space left on device")]
 
 
