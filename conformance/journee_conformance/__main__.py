@@ -90,7 +90,10 @@ def host(ops: str) -> None:
 @click.option("--check", "checking", is_flag=True, help="Write nothing; fail if a file would change.")
 def generate(checking: bool) -> None:
     """Make the cases again, to the byte."""
-    made = generator.files()
+    try:
+        made = generator.files()
+    except CasesError as error:
+        raise click.ClickException(str(error)) from None
     stale = sorted(name for name, text in made.items() if generator.held(name) != text)
     stray = sorted(file.name for file in PACKAGED.glob("*.jsonl") if file.name not in made)
     if checking and (stale or stray):

@@ -145,8 +145,15 @@ def _refused() -> list[Input]:
     return found
 
 
+def _close() -> list[Input]:
+    """Many logits near the best one: there a quotient or a sum that is off in its last bit shows in the units."""
+    die = Die("close")
+    options: list[Options] = [{}, *({"temperature": value} for value in (0.6, 0.7, 0.9, 1.1, 1.3))]
+    return [case(die.logits(600, 1), chosen) for chosen in options]
+
+
 def distributions() -> list[Input]:
-    return _options() + _ties() + _extremes() + _sizes() + _refused()
+    return _options() + _ties() + _extremes() + _sizes() + _refused() + _close()
 
 
 OUTSIDE: dict[str, list[Any]] = {

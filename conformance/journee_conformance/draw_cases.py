@@ -84,6 +84,12 @@ def _pairs() -> list[tuple[list[int], list[int]]]:
 def verdict() -> list[Input]:
     """Every proposal that q can give, under both rules, in rounds of their own."""
     die = Die("verdict")
+    fair = Die("even")
+    even = [(fair.even(size), fair.even(size)) for size in (2, 4, 7, 16)]
+    return _judged(die, _pairs()) + _judged(die, even)
+
+
+def _judged(die: Die, pairs: list[tuple[list[int], list[int]]]) -> list[Input]:
     return [
         {
             "rule": rule,
@@ -96,7 +102,7 @@ def verdict() -> list[Input]:
             "round": die.below(100),
         }
         for rule in ("residual", "coupled")
-        for p, q in _pairs()
+        for p, q in pairs
         for proposal in [token for token, unit in enumerate(q) if unit][:6]
         for _ in range(2)
     ]
@@ -169,4 +175,22 @@ def rounds() -> list[Input]:
                     q[-1] = None
                 shared = {"seed": die.seed(), "sample": die.below(2), "position": 1 + die.below(40)}
                 found.append({"rule": rule, **shared, "q": q, "p": p})
-    return found
+    return found + _even_rounds()
+
+
+def _even_rounds() -> list[Input]:
+    """Rounds in which acceptance and rejection are both likely at every place."""
+    die = Die("fair")
+    return [
+        {
+            "rule": rule,
+            "seed": die.seed(),
+            "sample": die.below(2),
+            "position": 1 + die.below(40),
+            "q": [die.even(size) for _ in range(length)],
+            "p": [die.even(size) for _ in range(length + 1)],
+        }
+        for rule in ("residual", "coupled")
+        for length in (1, 2, 3, 4)
+        for size in (2, 3, 5, 9)
+    ]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from journee_conformance import FORMAT, VERSION
-from journee_conformance.cases import PACKAGED, load
+from journee_conformance.cases import PACKAGED, CasesError, load
 from journee_conformance.distribution_cases import distributions, refusals
 from journee_conformance.draw_cases import below, dart, philox, pick, poisson, rounds, verdict
 from journee_conformance.generation_cases import generations
@@ -37,10 +37,12 @@ MAKERS = {
 def files() -> dict[str, str]:
     """Every file's text by its name."""
     made = {f"{kind}.jsonl": render(kind, kind, make()) for kind, make in MAKERS.items()}
-    if held(RECORDED) is not None:
-        inputs = [case.input for case in load(PACKAGED) if case.id.startswith("recorded-")]
-        made[RECORDED] = render("generation", "recorded", inputs)
-    return made
+    if held(RECORDED) is None:
+        raise CasesError(
+            f"{PACKAGED / RECORDED} is missing; record it again: python conformance/record.py artifacts/tiny"
+        )
+    inputs = [case.input for case in load(PACKAGED) if case.id.startswith("recorded-")]
+    return {**made, RECORDED: render("generation", "recorded", inputs)}
 
 
 def held(name: str) -> str | None:

@@ -52,5 +52,12 @@ class Die:
         found[tokens[0]] += UNITS - sum(found)
         return found
 
+    def even(self, size: int) -> list[int]:
+        """A distribution in units with no token above all others, so that acceptance and rejection are both likely."""
+        weights = [1 + self.below(1000) for _ in range(size)]
+        found = [UNITS * weight // sum(weights) for weight in weights]
+        found[0] += UNITS - sum(found)
+        return found
+
     def tokens(self, count: int, size: int) -> list[int]:
         return [self.below(size) for _ in range(count)]

@@ -186,6 +186,8 @@ def test_generate_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "philox.jsonl, old.jsonl" in done.stderr
     assert command("generate").exit_code == 0
     assert command("generate", "--check").exit_code == 0
+    (tmp_path / "recorded.jsonl").unlink()
+    assert "recorded.jsonl is missing; record it again" in command("generate", "--check").stderr
 
 
 def test_the_module_runs_as_a_host() -> None:
