@@ -11,14 +11,7 @@ from contextlib import contextmanager
 
 import click
 
-from journee_deploy.arithmetic.arena import LogitsError
-from journee_deploy.arithmetic.sampling import SamplingError
-from journee_deploy.bundle import BundleError
-from journee_deploy.request import RequestError
-from journee_deploy.runtime import RuntimeFailure
-from journee_deploy.text import TextError
-
-EXPECTED = (BundleError, LogitsError, RequestError, RuntimeFailure, SamplingError, TextError)
+from journee_deploy.expected import EXPECTED
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from journee_deploy.commands.failures import EXPECTED
 from journee_deploy.enumeration import DrawnTwiceError
+from journee_deploy.expected import EXPECTED
 
 Status = Literal["passed", "failed", "not run", "not asked"]
 Figures = dict[str, Any]
