@@ -16,6 +16,7 @@ from journee_conformance.checker import HostError
 
 LONGEST = 1 << 24  # bytes of one answer
 TAIL = 12  # lines of standard error that a report shows
+GRACE = 5.0  # seconds for the threads on a stopped host's pipes to end
 
 Heard = bytes | None
 """A line, or None at the stream's end."""
@@ -70,7 +71,7 @@ class CommandHost:
             code = process.wait(timeout=self._patience)
         except subprocess.TimeoutExpired:
             raise HostError("the host closed its output and went on running; it was stopped") from None
-        listener.join(timeout=5)
+        listener.join(GRACE)
         if code != 0:
             tail = b"".join(errors).decode(errors="replace").strip()
             raise HostError(f"the host ended with exit code {code}" + (f"; it said: {tail}" if tail else ""))
@@ -106,9 +107,12 @@ def _keep(stream: IO[bytes], errors: deque[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], threads: Sequence[threading.Thread]) -> None:
-    """Stop the host and whatever it started, which ends the threads on its pipes too."""
+    """Stop the host and whatever it started, which ends the threads on its pipes too.
+
+    A process that left the host's group and kept its pipes is not waited for: its threads end with this program.
+    """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     for thread in threads:
-        thread.join()
+        thread.join(GRACE)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from journee_conformance import command_host
 from journee_conformance.__main__ import main
 from journee_conformance.cases import CasesError, packaged_cases
 from journee_conformance.checker import InProcess, Outcome, check
@@ -83,6 +88,20 @@ def test_a_host_that_hangs_is_stopped(code: str) -> None:
     outcome = run(code, patience=1.0)
     assert not outcome.passed
     assert "stopped" in outcome.trouble or "ended where" in outcome.trouble
+
+
+def test_a_process_that_left_the_host_s_group_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_host, "GRACE", 0.1)
+    asleep = "import time; time.sleep(60)"
+    leave = f"import subprocess; left = subprocess.Popen([sys.executable, '-c', '{asleep}'], start_new_session=True)\n"
+    outcome = run(GREET + leave + "say({'left': left.pid})", patience=1.0)
+    assert not outcome.passed
+    (pid,) = map(int, re.findall(r'"left": (\d+)', outcome.trouble))
+    reading = [thread for thread in threading.enumerate() if "_read" in thread.name]
+    assert reading  # from a pipe that is still open
+    os.kill(pid, signal.SIGKILL)
+    for thread in reading:
+        thread.join()
 
 
 def test_a_host_that_cannot_be_started() -> None:
