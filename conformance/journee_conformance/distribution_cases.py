@@ -98,7 +98,21 @@ def _ties() -> list[Input]:
         {"top_p": 0.5},
         {"top_k": 3, "top_p": 0.6},
     ]
-    return [case(row, chosen) for row in rows for chosen in options]
+    found = [case(row, chosen) for row in rows for chosen in options]
+    halves = [case([1.0] * size, {"top_p": 1 / part}) for size in (2, 4, 8) for part in (2, 4, 8)]  # mass met exactly
+    near = -(2.0**-60)  # below the best, and as probable
+    return found + halves + [case([near] * (size - 1) + [0.0], {"top_p": 1 / size}) for size in (2, 4, 8)]
+
+
+def _counts() -> list[Input]:
+    """Tokens that occur many times: a penalty times its count is rounded once."""
+    die = Die("counts")
+    found: list[Input] = []
+    for factor in (0.1, 0.3, 0.7, -0.2):
+        for size in (12, 40):
+            generated = [token for token in range(8) for _ in range(2 + die.below(9))]
+            found.append(case(die.logits(size, 2), {"frequency_penalty": factor}, generated=generated))
+    return found
 
 
 def _extremes() -> list[Input]:
@@ -136,6 +150,8 @@ def _refused() -> list[Input]:
     rows = [[1.0, nan], [INFINITY, 0.0], [-INFINITY, -INFINITY], [nan], [0.0, -INFINITY, INFINITY]]
     found = [case(row, role=role) for row in rows for role in ("target", "draft")]
     found += [case([0.0, 1.0, broken], size=2) for broken in (nan, INFINITY)]
+    found += [case([0.0] * place + [broken] + [0.0] * 3) for place in (3, 7, 20) for broken in (nan, INFINITY)]
+    found += [case([0.0] * 12 + [broken], size=5) for broken in (nan, INFINITY)]
     banned = {"logit_bias": {0: -INFINITY, 1: -INFINITY}}
     for role in ("target", "draft"):
         found.append(case([0.0, 1.0], banned, role=role))
@@ -153,7 +169,7 @@ def _close() -> list[Input]:
 
 
 def distributions() -> list[Input]:
-    return _options() + _ties() + _extremes() + _sizes() + _refused() + _close()
+    return _options() + _counts() + _ties() + _extremes() + _sizes() + _refused() + _close()
 
 
 OUTSIDE: dict[str, list[Any]] = {

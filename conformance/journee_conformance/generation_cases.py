@@ -87,7 +87,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def generations() -> list[Input]:
-    return _drafts() + _endings() + _lengths()
+    return _drafts() + _endings() + _stretched() + _lengths() + _matches()
 
 
 def _drafts() -> list[Input]:
@@ -134,6 +134,41 @@ def _endings() -> list[Input]:
             length=1 + number % 5,
         )
         found.append(record(made, models))
+    return found
+
+
+def _stretched() -> list[Input]:
+    """Stop sequences that begin rounds before they end, and one whose beginning is only in the prompt."""
+    counting: dict[str, Rows] = {"target": lambda after: [9.0 * (token == len(after) % 5) for token in range(5)]}
+    stops = ([[1, 2, 3, 4]], [[0, 1, 2, 3, 4, 0, 1]], [[4, 0]], [[2, 0, 1], [3, 4]], [[4, 4, 0, 1], [1, 2, 3]])
+    return [
+        record(
+            case(size=5, draft=draft, rule=rule, prompt=[2, 4, 4], stops=stop, options=written({"temperature": 0.0})),
+            counting,
+        )
+        for stop in stops
+        for draft in ("none", "ngram")
+        for rule in ("residual", "coupled")
+    ]
+
+
+def _matches() -> list[Input]:
+    """Prompts in which the longest match, the latest, and the four tokens that count at most say different things."""
+    prompts = (
+        [0, 1, 2, 3, 4, 7, 6, 1, 2, 3, 4, 8, 0, 1, 2, 3, 4],  # five would match: four count, and the latest place
+        [1, 2, 3, 4, 7, 6, 2, 3, 4, 8, 1, 2, 3, 4],  # four against three
+        [2, 3, 4, 7, 6, 3, 4, 8, 2, 3, 4],
+        [3, 4, 7, 6, 4, 8, 3, 4],
+        [4, 7, 6, 5, 4],
+        [4, 7, 4, 8, 4],
+        [5, 6, 7],
+    )
+    found: list[Input] = []
+    for prompt in prompts:
+        for sure in (7, 8):  # which of them the target likes
+            models: dict[str, Rows] = {"target": lambda after, sure=sure: [6.0 * (token == sure) for token in range(9)]}
+            made = case(size=9, draft="ngram", prompt=prompt, length=2, limit=3, seed=f"{sure:016x}")
+            found.append(record(made, models))
     return found
 
 

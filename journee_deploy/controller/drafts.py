@@ -109,8 +109,11 @@ class NgramDraft(NoDraft):
         """Where the token stands that followed the longest earlier match, the latest of them; -1 if there is none."""
         best = self._least - 1
         place = -1
+        last = tokens[-1]
         for end in range(len(tokens) - 1, 0, -1):  # the match would be tokens[end - n : end]
-            n = 0
+            if tokens[end - 1] != last:
+                continue
+            n = 1
             while n < self._most and n < end and tokens[end - 1 - n] == tokens[-1 - n]:
                 n += 1
             if n > best:

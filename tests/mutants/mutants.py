@@ -707,6 +707,52 @@ MUTANTS = [
         "tests/controller/test_ngram.py::test_it_proposes_what_followed_the_latest_longest_match",
     ),
     Mutant(
+        "ngram-of-three-tokens",
+        OTHER,
+        "draft",
+        DRAFTS,
+        (("most: int = 4", "most: int = 3"),),
+        CASES,
+    ),
+    Mutant(
+        "top-p-past-the-mass",
+        OTHER,
+        "arithmetic",
+        PLAIN,
+        (("        if before >= mass:\n", "        if before > mass:\n"),),
+        CASES,
+    ),
+    Mutant(
+        "frequency-subtracted-time-by-time",
+        OTHER,
+        "arithmetic",
+        PLAIN,
+        (
+            (
+                "            x[token] = x[token] - sampling.frequency_penalty * history.counts[token]\n",
+                "            for _ in range(history.counts[token]):\n"
+                "                x[token] = x[token] - sampling.frequency_penalty\n",
+            ),
+        ),
+        CASES,
+    ),
+    Mutant(
+        "stop-sequences-of-two-tokens",
+        OTHER,
+        "stops",
+        STOPS,
+        (("generated[-self._longest :] + new", "generated[-1:] + new"),),
+        CASES,
+    ),
+    Mutant(
+        "round-counted-by-tokens",
+        TWICE,
+        "controller",
+        SPECULATE,
+        (("_Round(len(self.history), len(self.text)", "_Round(len(self.generated), len(self.text)"),),
+        CASES,
+    ),
+    Mutant(
         "top-k-breaks-ties",
         OTHER,
         "arithmetic",
