@@ -168,8 +168,17 @@ def _close() -> list[Input]:
     return [case(die.logits(600, 1), chosen) for chosen in options]
 
 
+def _steps() -> list[Input]:
+    """Top-p before min-p, where the order matters; counts of 1 and 0, which only W shows; ends that are no tokens."""
+    steep = [1.375, 1.125, 0.6875, 0.0]
+    found = [case(steep, {"top_p": mass, "min_p": least}) for mass in (0.5, 0.75) for least in (0.3, 0.6)]
+    found += [case([0.0, -0.6875, *[edge] * 300]) for edge in (-34.625, -34.6875)]  # exp * 2^50 is 1.03, then 0.97
+    found += [case(steep, {"min_new_tokens": 1}, ends=ends) for ends in ([4], [0, 9], [])]
+    return found
+
+
 def distributions() -> list[Input]:
-    return _options() + _counts() + _ties() + _extremes() + _sizes() + _refused() + _close()
+    return _options() + _counts() + _ties() + _extremes() + _sizes() + _refused() + _close() + _steps()
 
 
 OUTSIDE: dict[str, list[Any]] = {

@@ -132,7 +132,10 @@ def dart() -> list[Input]:
     found += [{"units": die.units(8), **shared} for _ in range(12)]  # the same darts under many curves
     found += [_decided_by(tier, [UNITS // 300 + (token < UNITS % 300) for token in range(300)]) for tier in (2, 3, 4)]
     found += [_decided_by(tier, die.units(20)) for tier in (0, 1, 2)]
-    return [*found, {"units": low, **shared, "position": TOP}, {"units": die.units(5000, 600), **shared}]
+    found += [{"units": low, **shared, "position": TOP}, {"units": die.units(5000, 600), **shared}]
+    far = [0] * 300
+    far[20] = far[276] = UNITS // 2  # boxes 20 and 276 of tier 0: their numbers agree in the last eight bits
+    return found + [{"units": far, "seed": hexadecimal(seed), "sample": 0, "position": 77} for seed in range(6)]
 
 
 def _decided_by(tier: int, units: list[int]) -> Input:
