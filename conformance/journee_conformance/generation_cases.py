@@ -166,10 +166,14 @@ def _matches() -> list[Input]:
     found: list[Input] = []
     for prompt in prompts:
         for sure in (7, 8):  # which of them the target likes
-            models: dict[str, Rows] = {"target": lambda after, sure=sure: [6.0 * (token == sure) for token in range(9)]}
             made = case(size=9, draft="ngram", prompt=prompt, length=2, limit=3, seed=f"{sure:016x}")
-            found.append(record(made, models))
+            found.append(record(made, {"target": _liking(sure)}))
     return found
+
+
+def _liking(sure: int) -> Rows:
+    """Rows that favour one token of nine, whatever came before."""
+    return lambda after: [6.0 * (token == sure) for token in range(9)]
 
 
 def _lengths() -> list[Input]:
