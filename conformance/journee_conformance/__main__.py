@@ -61,12 +61,15 @@ def show(outcome: Outcome, command: str) -> None:
     """The table, and a verdict."""
     console = Console(highlight=False)
     table = Table(title=outcome.host or command, title_justify="left")
-    for column in ("kind", "cases", "passed", "failed", "not supported", "not answered", "first failure"):
+    for column in ("kind", "cases", "passed", "failed", "not supported", "not answered"):
         table.add_column(column, overflow="fold", no_wrap=column == "kind")
     for row in outcome.rows.values():
         counts = (row.cases, row.passed, row.failed, row.unsupported, row.unanswered)
-        table.add_row(row.kind, *map(str, counts), row.first)
+        table.add_row(row.kind, *map(str, counts))
     console.print(table)
+    for row in outcome.rows.values():
+        if row.first:
+            console.print(f"first failure of {row.kind}: {row.first}", markup=False, soft_wrap=True)
     if outcome.trouble:
         console.print(outcome.trouble, markup=False, soft_wrap=True)
     verdict = "conforms" if outcome.passed else "does NOT conform"

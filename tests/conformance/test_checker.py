@@ -167,6 +167,9 @@ def test_the_command_prints_a_table_and_exits_by_it() -> None:
     bad = command("check", "--kind", "philox", "--", sys.executable, "-c", "print('hello')")
     assert bad.exit_code == 1
     assert "does NOT conform: 0 of 12" in bad.stdout
+    wrong = command("check", "--kind", "round", "--", sys.executable, "-m", "tests.conformance.wrong_host")
+    assert wrong.exit_code == 1
+    assert re.search(r"^first failure of round: round-\d+: expected .*, got ", wrong.stdout, re.MULTILINE)
 
 
 def test_the_command_speaks_json() -> None:
