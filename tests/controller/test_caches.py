@@ -182,6 +182,19 @@ def test_a_text_whose_end_was_accepted_can_be_taken_up_again() -> None:
     assert world.text == [0, 1, 2, 3, 4]
 
 
+def test_a_target_run_that_breaks_where_a_whole_text_was_held_is_not_trusted() -> None:
+    """Its last token is run once more, with no draft's run before: a cache that lost it there must not count it."""
+    world = World([0], ModelDraft(), ScriptedPace([4], [False]), Sampling(temperature=0.0), 0)
+    world.models = {"target": counting, "draft": counting}
+    assert world.generate(50, 100, ends=(2,))
+    assert world.caches.valid("target") == 3
+    world.draft = NoDraft()
+    world.generate(50, 1, breaks=True)
+    assert world.caches.valid("target") == 2
+    assert world.generate(2, 100)
+    assert world.text == [0, 1, 2, 3, 4]
+
+
 def counting(prefix: list[int]) -> list[float]:
     return [float(token == (prefix[-1] + 1) % SIZE) for token in range(SIZE)]
 

@@ -416,6 +416,21 @@ def test_a_host_that_fails_leaves_caches_and_history_true() -> None:
         next(setting.controller)
 
 
+def test_nothing_outlives_a_round_but_numbers() -> None:
+    """Rows and distributions are cleared as a round begins: memory does not grow with the text."""
+    setting = Setting(stops=Stops(40), pace=ConstantPace(0))
+    began = 0
+    wish: Any = next(setting.controller)
+    while not (isinstance(wish, Emit) and wish.reason):
+        if isinstance(wish, Emit):
+            wish = next(setting.controller)
+        else:
+            assert setting.ops._rows == setting.ops._distributions == []
+            began += 1
+            wish = setting.controller.send(tuple(setting.host.answer(run) for run in wish))
+    assert began == 40
+
+
 def test_a_generation_ends_after_its_last_emit() -> None:
     setting = Setting(stops=Stops(1))
     wish: Any = next(setting.controller)
