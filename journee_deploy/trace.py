@@ -9,9 +9,10 @@ the model), `steps` int64 [steps, 4] (slot, start, tokens, keep), `tokens` int64
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -21,6 +22,18 @@ from journee_deploy.runtime import Rows, RuntimeFailure, Step
 
 FORMAT = "journee-trace"
 VERSION = 2  # 1 had no fingerprint
+DAMAGED = (  # what reading an archive raises, whatever became of its bytes
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    BadZipFile,
+    zlib.error,
+    RuntimeError,  # encrypted, or compressed in a way that isn't known
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +87,39 @@ def load_trace(file: Path) -> Trace:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in ("header", "steps", "tokens", "rows")}
         return _trace(arrays)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+    except DAMAGED as error:
         raise RuntimeFailure(f"{file}: no good trace file: {error}; record it again") from None
 
 
 def _trace(arrays: dict[str, Any]) -> Trace:
-    header = json.loads(arrays["header"].tobytes())
-    known = (header.pop("format"), header.pop("version"))
+    header = _header(json.loads(arrays["header"].tobytes()))
+    return Trace(header, _entries(arrays, header.vocabulary_size))
+
+
+def _header(found: Any) -> Header:
+    """The header, if each fact is there and of its own type."""
+    facts = {"name": str, "vocabulary_size": int, "context_length": int, "row_rule_note": str, "fingerprint": str}
+    if not isinstance(found, dict):
+        raise ValueError("its header is no JSON object")
+    header = cast(dict[str, Any], found)
+    known = (header.pop("format", None), header.pop("version", None))
     if known != (FORMAT, VERSION):
         raise ValueError(f"format and version are {known}, expected {(FORMAT, VERSION)}")
     rule = header.pop("row_rule")
-    facts = Header(**header, row_rule=rule if rule is None else RowRule(**rule))
-    return Trace(facts, _entries(arrays, facts.vocabulary_size))
+    if {name: type(value) for name, value in header.items()} != facts:
+        expected = ", ".join(f"{name} ({kind.__name__})" for name, kind in facts.items())
+        raise ValueError(f"its header must have {expected}, and nothing else")
+    return Header(**header, row_rule=rule if rule is None else RowRule(**rule))
 
 
 def _entries(arrays: dict[str, Any], vocabulary: int) -> tuple[tuple[Step, Rows], ...]:
     steps, tokens, rows = arrays["steps"], arrays["tokens"], arrays["rows"]
+    if (steps.dtype, tokens.dtype, rows.dtype) != (np.int64, np.int64, np.float32) or steps.shape[1:] != (4,):
+        raise ValueError("its parts are not of the types and shapes expected")
     counts, keeps = steps[:, 2], steps[:, 3]
-    if (len(tokens), *rows.shape) != (counts.sum(), keeps.sum(), vocabulary) or rows.dtype != np.float32:
+    if steps.min(initial=0) < 0 or np.any(keeps > counts):
+        raise ValueError("a step has a negative number or keeps more rows than it has tokens")
+    if (*tokens.shape, *rows.shape) != (counts.sum(), keeps.sum(), vocabulary):
         raise ValueError("its parts don't fit each other")
     texts = np.split(tokens, np.cumsum(counts))
     parts = np.split(rows, np.cumsum(keeps))
