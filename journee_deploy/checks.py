@@ -68,13 +68,15 @@ def greedy_identical(lm: LanguageModel, prompt: str | Sequence[int], max_new_tok
         return GreedyCheck(None, f"{lm.target.name} has no row rule: {lm.target.row_rule_note}")
     plain = lm.generate(prompt, max_new_tokens=max_new_tokens, temperature=0, draft=False)
     fast = lm.generate(prompt, max_new_tokens=max_new_tokens, temperature=0, speculation_length=length)
-    if plain.tokens == fast.tokens:
-        return GreedyCheck(True, f"{len(plain.tokens)} tokens compared")
-    return GreedyCheck(False, _first_difference(fast.tokens, plain.tokens))
+    difference = first_difference(fast.tokens, plain.tokens)
+    return GreedyCheck(not difference, difference or f"{len(plain.tokens)} tokens compared")
 
 
-def _first_difference(fast: Sequence[int], plain: Sequence[int]) -> str:
+def first_difference(fast: Sequence[int], plain: Sequence[int]) -> str:
+    """Where a drafted text leaves the plain one, in words; empty if it doesn't."""
     for i, (ours, theirs) in enumerate(zip(fast, plain, strict=False)):
         if ours != theirs:
             return f"token {i} is {ours}, and {theirs} in the plain text"
+    if len(fast) == len(plain):
+        return ""
     return f"the text has {len(fast)} tokens, and {len(plain)} in plain decoding; the rest is the same"

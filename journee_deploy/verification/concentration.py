@@ -15,7 +15,8 @@ d = sum of (k_i - 1). Markov's inequality at the best t, which is 1 - d / x, giv
     P(statistic >= x) <= exp(-x) * (e * x / d)^d.
 
 Nothing here is asymptotic: the usual chi-square threshold holds only as n grows, and says nothing sure at a rate of
-one in a million. The price is power: the threshold is about one and a half times as large.
+one in a million. The price is power: the threshold is one and a half times as large with few cells, and nearly twice
+with many.
 
 With d = 0 (one cell each) the statistic is always 0. An outcome with p = 0 needs no statistic: it can't occur.
 """

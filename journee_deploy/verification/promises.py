@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
-from journee_deploy.checks import greedy_identical, rows_by_prefix
-from journee_deploy.language_model import DraftKind
+from journee_deploy.checks import first_difference, rows_by_prefix
 from journee_deploy.verification.check import Finding
 from journee_deploy.verification.effort import Effort
 from journee_deploy.verification.models import PROMPTS, Models
@@ -31,48 +32,47 @@ def row_rule_finding(models: Models, effort: Effort, seed: int) -> Finding:
         "different": different,
     }
     equal = f"{compared - different} of {compared} rows equal to the bit over random splits"
-    return Finding(different == 0, f"{target.row_rule} ({target.row_rule_note}); {equal}", figures)
+    return Finding(different == 0, f"{target.row_rule_note}; here, {equal}", figures)
 
 
 def greedy_finding(models: Models, effort: Effort) -> Finding:
     """At temperature 0 a drafted text is the plain one, for every draft and length."""
+    if models.target.row_rule is None:
+        return Finding(False, f"not promised: no row rule ({models.target.row_rule_note})")
+    options = {"temperature": 0, "max_new_tokens": effort.greedy_tokens}
     compared = 0
-    for kind, text, length in product(models.kinds(), PROMPTS[: effort.greedy_texts], effort.lengths):
-        prompt = models.prompt(text, effort.greedy_tokens)
-        found = greedy_identical(models.lm(kind), prompt, effort.greedy_tokens, length)
-        if not found.identical:
-            what = f"draft {kind}, length {length}, after {text!r}"
-            return Finding(False, f"{what}: {found.note}", {"texts": compared})
-        compared += 1
+    for text in PROMPTS[: effort.greedy_texts]:
+        for difference in _differences(models, text, effort.lengths, options):
+            if difference:
+                return Finding(False, difference, {"texts": compared})
+            compared += 1
     figures = {"drafts": list(models.kinds()), "lengths": list(effort.lengths), "texts": compared}
     return Finding(True, f"{compared} speculative texts equal the plain ones ({_drafts(models)})", figures)
 
 
 def coupled_finding(models: Models, effort: Effort, seed: int) -> Finding:
     """Under `coupled` a seed gives one text, whoever drafts and however far."""
+    lengths = effort.lengths[::2]
     compared = 0
     for number, text in product(range(effort.coupled_seeds), (PROMPTS[0], PROMPTS[-1])):
-        prompt = models.prompt(text, effort.coupled_tokens)
-        plain = _coupled(models, "none", prompt, effort.coupled_tokens, seed + number, None)
-        for kind, length in product(models.kinds(), effort.lengths[::2]):
-            fast = _coupled(models, kind, prompt, effort.coupled_tokens, seed + number, length)
+        options = {"rule": "coupled", "seed": seed + number, "max_new_tokens": effort.coupled_tokens}
+        for difference in _differences(models, text, lengths, options):
+            if difference:
+                return Finding(False, f"seed {seed + number}, {difference}", {"texts": compared})
             compared += 1
-            if fast != plain:
-                what = f"seed {seed + number}, draft {kind}, length {length}"
-                at = next(
-                    (i for i, pair in enumerate(zip(fast, plain, strict=False)) if pair[0] != pair[1]), len(plain)
-                )
-                return Finding(False, f"{what}: the text differs from the plain one at token {at}", {"texts": compared})
-    figures = {"drafts": list(models.kinds()), "seeds": effort.coupled_seeds, "texts": compared}
-    return Finding(True, f"{compared} drafted texts equal their seeds' plain ones ({_drafts(models)})", figures)
+    figures = {"drafts": list(models.kinds()), "lengths": list(lengths), "seeds": effort.coupled_seeds}
+    sentence = f"{compared} drafted texts equal their seeds' plain ones ({_drafts(models)})"
+    return Finding(True, sentence, figures | {"texts": compared})
 
 
-def _coupled(
-    models: Models, kind: DraftKind, prompt: tuple[int, ...], count: int, seed: int, length: int | None
-) -> tuple[int, ...]:
-    lm = models.lm(kind)
-    text = lm.generate(prompt, rule="coupled", max_new_tokens=count, seed=seed, speculation_length=length)
-    return tuple(text.tokens)
+def _differences(models: Models, text: str, lengths: tuple[int, ...], options: dict[str, Any]) -> Iterator[str]:
+    """For every draft and length, where its text leaves the plain one; empty where it doesn't."""
+    prompt = models.prompt(text, options["max_new_tokens"])
+    plain = models.lm("none").generate(prompt, **options)
+    for kind, length in product(models.kinds(), lengths):
+        fast = models.lm(kind).generate(prompt, speculation_length=length, **options)
+        difference = first_difference(fast.tokens, plain.tokens)
+        yield difference and f"draft {kind}, length {length}, after {text!r}: {difference}"
 
 
 def _drafts(models: Models) -> str:

@@ -10,8 +10,9 @@ A test that can't fail proves nothing, so the same test is given a controller wi
                 runs is the smallest at which this reaches POWER; if that takes more than the cap, the check fails
     control     as many real runs of the mistaken controller on the same models; not flagging them fails the check
 
-The false-alarm rate takes the draws of different seeds to be independent, which is what Philox is trusted for. The
-prompts, the bias and the number of runs are chosen from exact laws and simulations before any real run is made.
+RATE bounds the false alarms of all G-tests of a verification together: each gets an equal share, and shares add up. It
+takes the draws of different seeds to be independent, which is what Philox is trusted for. The prompts, the bias and the
+number of runs are chosen from exact laws and simulations before any real run is made.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ class Plan:
     power: float
 
 
-def sampling_finding(models: Models, rule: str, size: effort.Sampling, seed: int) -> Finding:
-    """One G-test of one rule."""
-    plan = make_plan(models, rule, size, seed)
+def sampling_finding(models: Models, rule: str, size: effort.Sampling, seed: int, rate: float = RATE) -> Finding:
+    """One G-test of one rule, with a false-alarm rate of at most `rate`."""
+    plan = make_plan(models, rule, size, seed, rate)
     figures = describe(plan, models, size)
     if plan.power < POWER:
         return Finding(False, _blind(plan), figures)
@@ -81,21 +82,21 @@ def sampling_finding(models: Models, rule: str, size: effort.Sampling, seed: int
     return Finding(honest < plan.limit <= control, _sentence(plan, honest, control), figures)
 
 
-def make_plan(models: Models, rule: str, size: effort.Sampling, seed: int) -> Plan:
+def make_plan(models: Models, rule: str, size: effort.Sampling, seed: int, rate: float = RATE) -> Plan:
     """The first bias that can be seen with the runs allowed, the prompts in which it shows most, and how many runs."""
     experiments = [experiment(models, rule, text, size) for text in PROMPTS]
     plans: list[Plan] = []
     for bias in BIASES[rule]:
-        plans.append(_against(bias, experiments, size, seed))
+        plans.append(_against(bias, experiments, size, seed, rate))
         if plans[-1].power >= POWER:
             return plans[-1]
     return max(plans, key=lambda plan: plan.power)
 
 
-def _against(bias: Bias, experiments: list[Experiment], size: effort.Sampling, seed: int) -> Plan:
+def _against(bias: Bias, experiments: list[Experiment], size: effort.Sampling, seed: int, rate: float) -> Plan:
     chosen = tuple(sorted(experiments, key=lambda one: one.shift(bias), reverse=True)[: size.prompts])
     d = sum(degrees(one.exact) for one in chosen)
-    limit = threshold(d, RATE)
+    limit = threshold(d, rate)
     runs, power = 0, 0.0
     for runs in (step for step in STEPS if step <= size.cap):
         power = power_of(chosen, bias, runs, limit, seed)
@@ -190,9 +191,10 @@ def _finite(value: float) -> float | str:
 def _sentence(plan: Plan, honest: float, control: float) -> str:
     cells = " + ".join(str(len(one.exact)) for one in plan.experiments)
     shift = ", ".join(f"{float(one.shift(plan.bias)):.3f}" for one in plan.experiments)
+    rate = false_alarms(plan.limit, plan.degrees)
     return (
         f"n KL = {honest:.1f} over {plan.runs * len(plan.experiments)} runs and {cells} texts; threshold "
-        f"{plan.limit:.1f} for false alarms of at most {RATE:.0e}; power {plan.power:.4f} against "
+        f"{plan.limit:.1f} for false alarms of at most {rate:.1e}; power {plan.power:.4f} against "
         f"'{plan.bias.sentence}' (TV {shift}); that mistake made on purpose gives {control:.1f}"
         + ("" if control >= plan.limit else ", which was NOT flagged")
         + ("" if honest < plan.limit else ": the texts do NOT have the target's law")

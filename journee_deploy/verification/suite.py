@@ -17,7 +17,7 @@ from journee_deploy.verification.controller import conformance_finding, exactnes
 from journee_deploy.verification.effort import THOROUGH, USUAL, Effort, Sampling
 from journee_deploy.verification.models import Models
 from journee_deploy.verification.promises import coupled_finding, greedy_finding, row_rule_finding
-from journee_deploy.verification.sampling_test import sampling_finding
+from journee_deploy.verification.sampling_test import RATE, sampling_finding
 
 RUNTIME = "onnxruntime"
 
@@ -89,7 +89,8 @@ class Suite:
         return questions
 
     def _law(self, rule: str, size: Sampling) -> Ask:
-        return lambda: sampling_finding(self.models, rule, size, self.settings.seed)
+        share = RATE / (len(RULES) * len(self.settings.effort.tests))
+        return lambda: sampling_finding(self.models, rule, size, self.settings.seed, share)
 
     def _attempt(self, name: str, ask: Ask) -> Check:
         self._progress(name)

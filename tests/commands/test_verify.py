@@ -82,7 +82,7 @@ def test_json_has_every_figure() -> None:
     assert made["parity"]["status"] == "not asked"
     law = made["law of residual"]["figures"]
     assert law["statistic"] < law["threshold"] <= law["control"]
-    assert law["false_alarms"] <= 1e-6
+    assert 0.9e-6 < sum(made[f"law of {rule}"]["figures"]["false_alarms"] for rule in suite.RULES) <= 1e-6
     assert law["power"] >= 0.999
     assert law["target_runs"] > 2 * law["runs"]
 
