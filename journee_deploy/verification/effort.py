@@ -61,8 +61,8 @@ THOROUGH = Effort(
     toys=1 << 10,
     parity_texts=8,
     tests=(
-        Sampling(limit=3, top_k=3, length=2, prompts=4, cap=4000),
+        Sampling(limit=3, top_k=3, length=2, prompts=3, cap=4000),
         Sampling(limit=2, top_k=8, length=1, prompts=4, cap=4000),
-        Sampling(limit=4, top_k=2, length=3, prompts=6, cap=4000),
+        Sampling(limit=4, top_k=2, length=3, prompts=4, cap=4000),
     ),
 )
