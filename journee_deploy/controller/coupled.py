@@ -9,8 +9,8 @@ because the first dart under p has. A draft only guesses the token, and it guess
 
     sum min(p, q) (1 + |p - q|) / (1 + TV)   >=   (1 - TV) / (1 + TV)
 
-No coupling of p and q can do better than 1 - TV, which is what `residual` accepts: the difference is the price of a
-text that does not depend on the draft.
+No coupling of p and q can do better than 1 - TV, which is what `residual` accepts. The paper's Gumbel protocol accepts
+somewhat more often than darts do, but needs logarithms, so its law is not exact; darts need whole numbers alone.
 """
 
 from __future__ import annotations
