@@ -99,7 +99,7 @@ def _check_unicode(what: str, text: str) -> None:
 
 
 class StopStrings:
-    """Whether the text of some tokens contains a stop string: a pure function of the tokens, for the controller's cut.
+    """Whether the text of some tokens contains a stop string: a pure function of the tokens, for `controller.Stops`.
 
     It is asked after every token, so a stop string that is there now ends in the last token's text; every token with
     text has at least a byte of it, so the last tokens, one more than the longest stop has bytes, tell.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def generations() -> list[Input]:
-    return _drafts() + _endings() + _stretched() + _lengths() + _matches()
+    return _drafts() + _endings() + _stretched() + _lengths() + _matches() + _behind()
 
 
 def _drafts() -> list[Input]:
@@ -192,4 +193,22 @@ def _lengths() -> list[Input]:
     return made + [
         record(case(size=5, draft="ngram", rule=rule, length=4, limit=24, seed="0" * 15 + "7"), loop)
         for rule in ("residual", "coupled")
+    ]
+
+
+def _behind() -> list[Input]:
+    """The target's rows behind an end, or behind a rejected proposal, are broken: nobody may look at them."""
+
+    def counting(step: int) -> Rows:
+        return lambda after: [9.0 * (token == ((after or (0,))[-1] + step) % 6) for token in range(6)]
+
+    def target(after: tuple[int, ...]) -> list[float]:
+        right = tuple((1 + place) % 6 for place in range(len(after)))
+        return counting(1)(after) if after == right and 4 not in after else [math.nan] * 6
+
+    return [
+        record(case(rule=rule, prompt=[0], ends=[4], options=written({"temperature": 0.0}), length=length), models)
+        for rule in ("residual", "coupled")
+        for models in ({"target": target, "draft": counting(1)}, {"target": target, "draft": counting(2)})
+        for length in (1, 3, 5)
     ]

@@ -95,7 +95,7 @@ class Judgement:
 
 
 class Round:
-    """Counts of one round. What was judged and emitted past an end is not counted; proposals drawn and rows run are.
+    """Counts of one round. Nothing is judged past the text's end; proposals drawn and rows run there are counted.
 
     length     K as the pace asked for it, clamped to what is left
     proposed   proposals drawn; fewer than `length` when `go_on` said no or a draft row was empty

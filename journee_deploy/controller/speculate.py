@@ -1,5 +1,4 @@
-"""The generator: rounds of draft, verify, judge, cut, emit. Portable Python; the package's opening says what
-it yields.
+"""The generator: rounds of draft, verify, judge, emit. Portable Python; the package's opening says what it yields.
 
 Where things are at the start of a round, with base = len(text) - 1:
 
@@ -101,15 +100,10 @@ class _Speculation:
         (first,) = yield (run,)
         self.caches.wrote(TARGET, run.start + len(run.tokens))
         self._judge(current, first)
-        kept, reason = self.stops.cut(self.generated, current.tokens)
         self.history.append((len(current.proposals), current.accepted))
-        decided = len(self.text) + current.accepted  # how far text and proposals agree
-        current.cut(kept)
+        self.caches.decide(len(self.text) + current.accepted)  # how far text and proposals agree
         self.text += current.tokens
-        self.generated += current.tokens
-        self.caches.decide(min(decided, len(self.text)))
-        self.ops.truncate(len(self.text))
-        return Emit(current.tokens, current.kinds, current.counts(len(run.tokens)), reason, current.judgements)
+        return Emit(current.tokens, current.kinds, current.counts(len(run.tokens)), current.reason, current.judgements)
 
     def _length(self) -> int:
         """K as the pace wants it, at most what is left beside the round's own token and what the draft can do."""
@@ -140,16 +134,19 @@ class _Speculation:
         return Run(TARGET, self.text[start:] + current.proposals, start, len(current.proposals) + 1)
 
     def _judge(self, current: _Round, first: int) -> None:
-        """Decide in order until the first rejection; with none, the bonus."""
+        """Decide in order until the first rejection or the text's end; with neither, the bonus. Rows that come after
+        are never looked at, so what is in them can't matter: plain decoding would not have run them.
+        """
         for i, proposal in enumerate(current.proposals):
             q = current.distributions[i]
             p = self.ops.distribution(first + i)
             position = current.position + i
             token, kept, coin = self.rule.judge(p, q, proposal, position, current.number, self.ops, self.chance)
+            if kept:
+                current.accepted += 1
             self._decide(current, token, ACCEPTED if kept else RECOVERED, coin, first + i, p, q, proposal)
-            if not kept:
+            if not kept or current.reason:
                 return
-            current.accepted += 1
         i = len(current.proposals)
         p = self.ops.distribution(first + i)
         token, coin = self.rule.bonus(p, current.position + i, current.number, self.chance)
@@ -171,6 +168,8 @@ class _Speculation:
         if self.trace:
             current.judgements.append(self._judgement(token, kind, coin, row, p, q, proposal))
         self.ops.push(token)
+        _, current.reason = self.stops.cut(self.generated, [token])
+        self.generated.append(token)
 
     def _judgement(
         self, token: int, kind: str, coin: float | None, row: int, p: int, q: int | None, proposal: int | None
@@ -209,10 +208,7 @@ class _Round:
         self.kinds: list[str] = []
         self.judgements: list[Judgement] = []
         self.accepted = 0
-
-    def cut(self, kept: int) -> None:
-        """Forget what was decided past the text's end."""
-        del self.tokens[kept:], self.kinds[kept:], self.judgements[kept:]
+        self.reason = ""  # why the text ends with the last token, if it does
 
     def counts(self, rows: int) -> Round:
         accepted = self.kinds.count(ACCEPTED)

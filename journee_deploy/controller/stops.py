@@ -1,4 +1,4 @@
-"""Where the text ends: one pure function of the tokens, run once a round before anything is emitted.
+"""Where the text ends: one pure function of the tokens, asked about each as it is decided, before anything is emitted.
 
 Portable Python.
 

@@ -125,26 +125,30 @@ Row = Callable[[str, list[int]], list[int] | None]
 """Role, and the proposals so far -> units."""
 
 
-def one_round(case: Case, row: Row, n: int, number: int, k: int) -> tuple[list[int], list[int], list[str], int]:
-    """Proposals, tokens, kinds, whether the draft was empty."""
+def drafted(case: Case, row: Row, n: int, number: int, k: int) -> tuple[list[int], list[list[int]]]:
+    """Proposals, and what each was drawn from."""
     proposals: list[int] = []
     qs: list[list[int]] = []
     while len(proposals) < k and (q := row("draft", proposals)) is not None:
         qs.append(q)
         proposals.append(drawn(case, q, 0, n + len(proposals), number))
-    empty = int(len(proposals) < k)
-    tokens: list[int] = []
+    return proposals, qs
+
+
+def decided(
+    case: Case, row: Row, n: int, number: int, proposals: list[int], qs: list[list[int]]
+) -> Iterator[tuple[int, str]]:
+    """Token and kind, one at a time: who stops asking looks at no row behind."""
     for i, x in enumerate(proposals):
         p = row("target", proposals[:i])
         assert p is not None
         kept, token = judged(case, p, qs[i], x, n + i, number)
-        tokens.append(token)
+        yield token, "accepted" if kept else "recovered"
         if not kept:
-            return proposals, tokens, ["accepted"] * i + ["recovered"], empty
+            return
     p = row("target", proposals)
     assert p is not None
-    tokens.append(drawn(case, p, 3, n + len(proposals), number))
-    return proposals, tokens, ["accepted"] * len(proposals) + ["bonus"], empty
+    yield drawn(case, p, 3, n + len(proposals), number), "bonus"
 
 
 # Sections 2 and 3.
@@ -217,14 +221,19 @@ def generation(case: Case) -> Case:
     while not reason:
         n = len(case["prompt"]) + len(out)
         k = clamped(case, n, len(out))
-
-        row = partial(a_row, case, known, out)
-        proposals, tokens, their_kinds, empty = one_round(case, row, n, len(rounds), k)
-        kept, reason = cut(case, out, tokens)
-        out, their_kinds = out + tokens[:kept], their_kinds[:kept]
-        accepted = their_kinds.count("accepted")
-        rounds.append([k, len(proposals), accepted + their_kinds.count("recovered"), accepted, kept, empty])
-        kinds += their_kinds
+        row = partial(a_row, case, known, list(out))
+        proposals, qs = drafted(case, row, n, len(rounds), k)
+        before = len(out)
+        for token, kind in decided(case, row, n, len(rounds), proposals, qs):
+            out.append(token)
+            kinds.append(kind)
+            reason = ending(case, out)
+            if reason:
+                break
+        theirs = kinds[before:]
+        accepted = theirs.count("accepted")
+        judgements = accepted + theirs.count("recovered")
+        rounds.append([k, len(proposals), judgements, accepted, len(theirs), int(len(proposals) < k)])
     return {"tokens": out, "kinds": kinds, "reason": reason, "rounds": rounds}
 
 
@@ -257,16 +266,13 @@ def free_draft(case: Case, after: list[int]) -> list[int] | None:
     return None
 
 
-def cut(case: Case, out: list[int], tokens: list[int]) -> tuple[int, str]:
-    for kept in range(1, len(tokens) + 1):
-        text = out + tokens[:kept]
-        if text[-1] in case["ends"]:
-            return kept, "end-of-sequence"
-        if any(text[-len(stop) :] == stop for stop in case["stops"]):
-            return kept, "stop"
-        if len(text) == case["limit"]:
-            return kept, "length"
-    return len(tokens), ""
+def ending(case: Case, out: list[int]) -> str:
+    """Why the text ends with its last token, if it does."""
+    if out[-1] in case["ends"]:
+        return "end-of-sequence"
+    if any(out[-len(stop) :] == stop for stop in case["stops"]):
+        return "stop"
+    return "length" if len(out) == case["limit"] else ""
 
 
 # The protocol.
@@ -299,8 +305,17 @@ def answer(kind: str, case: Case) -> Case:
         return {"accepted": kept, "token": token}
     if kind == "round":
         rows = {"draft": case["q"], "target": case["p"]}
-        found = one_round(case, lambda role, given: rows[role][len(given)], case["position"], 0, len(case["q"]))
-        return dict(zip(("proposals", "tokens", "kinds"), found[:3], strict=True))
+
+        def row(role: str, given: list[int]) -> list[int]:
+            return rows[role][len(given)]
+
+        proposals, qs = drafted(case, row, case["position"], 0, len(case["q"]))
+        outcome = list(decided(case, row, case["position"], 0, proposals, qs))
+        return {
+            "proposals": proposals,
+            "tokens": [token for token, _ in outcome],
+            "kinds": [kind for _, kind in outcome],
+        }
     check_start({"sample": 0, **case})
     if kind == "refusal":
         return {"accepted": True}

@@ -76,10 +76,9 @@ def running(k: list[float]) -> float:
     return total
 
 
-def hasty(self: Any, generated: list[int], new: list[int]) -> tuple[int, str]:
-    """Looks at the last token only."""
-    reason = self._ending(generated, new)
-    return len(new), reason
+def endless(self: Any, generated: list[int], new: list[int]) -> tuple[int, str]:
+    """Overlooks ends and stops; the limit alone ends the text."""
+    return len(new), "length" if len(generated) + len(new) >= self._limit else ""
 
 
 def limited(self: Any, generated: list[int], new: list[int]) -> str:
@@ -154,7 +153,7 @@ WRONG: list[tuple[str, Any, str, Callable[..., Any], set[str]]] = [
     ("freezes penalties during a round", Arena, "distribution", frozen, {"generation"}),
     ("adds from left to right", plain, "sum_once", running, {"distribution"}),
     ("recovers from p", residual.Residual, "judge", from_p, {"verdict", "round", "generation"}),
-    ("looks for ends at the last token only", stops.Stops, "cut", hasty, {"generation"}),
+    ("overlooks ends", stops.Stops, "cut", endless, {"generation"}),
     ("lets the limit hide an end", stops.Stops, "_ending", limited, {"generation"}),
     ("multiplies by 1 / T", plain, "weigh", reciprocal, {"distribution"}),
     ("compares strictly in Poisson's loop", darts, "poisson", early, {"poisson", "dart", "generation"}),

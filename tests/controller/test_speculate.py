@@ -14,6 +14,7 @@ from journee_deploy.arithmetic.plain import PlainOps
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.arithmetic.vectors import VectorOps
 from journee_deploy.controller import (
+    RULES,
     Caches,
     Chance,
     ConstantPace,
@@ -26,6 +27,7 @@ from journee_deploy.controller import (
     UniformDraft,
     speculate,
 )
+from journee_deploy.protocols import Rule
 from tests.portable.toys import Host, drive, generate, kinds_of, model, tokens_of
 
 TARGET, DRAFT = model(3, 6), model(4, 6, spread=80)
@@ -252,6 +254,28 @@ def test_nothing_after_an_accepted_end_is_emitted_or_counted() -> None:
     assert (emit.round.proposed, emit.round.judged, emit.round.accepted, emit.round.emitted) == (5, 3, 3, 3)
     assert (setting.caches.valid("target"), setting.caches.valid("draft")) == (4, 4)
     assert len(setting.ops.history) == 4
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+@pytest.mark.parametrize("length", [0, 1, 2, 5])
+@pytest.mark.parametrize("rejecting", [False, True])
+def test_rows_behind_the_end_or_a_rejection_are_never_looked_at(rejecting: bool, length: int, rule: type[Rule]) -> None:
+    """Plain decoding does not run them: so a broken one, which would be an error, must not matter to a draft either."""
+
+    def target(prefix: list[int]) -> list[float]:
+        wrong = [a for a, b in zip(prefix[1:], prefix[:-1], strict=True) if a != (b + 1) % 6]
+        behind = 2 in prefix[1:] or (rejecting and wrong)
+        return [float("nan") if behind else 99.0 * (token == (prefix[-1] + 1) % 6) for token in range(6)]
+
+    def draft(prefix: list[int]) -> list[float]:
+        return [99.0 * (token == (prefix[-1] + (2 if rejecting else 1)) % 6) for token in range(6)]
+
+    setting = Setting(
+        [4], target=target, draft_model=draft, pace=ConstantPace(length), stops=Stops(9, ends=(2,)), rule=rule()
+    )
+    emits = setting.emits()
+    assert tokens_of(emits) == [5, 0, 1, 2]
+    assert emits[-1].reason == "end-of-sequence"
 
 
 def test_an_end_may_be_the_recovered_or_the_bonus_token() -> None:

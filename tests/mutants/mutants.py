@@ -344,8 +344,8 @@ MUTANTS = [
                 "self._judgement(token, kind, coin, row, p, q, proposal))\n",
             ),
             (
-                "        self.ops.truncate(len(self.text))\n        return Emit",
-                "        [self.ops.push(token) for token in current.tokens]\n        return Emit",
+                "        self.text += current.tokens\n",
+                "        self.text += current.tokens\n        [self.ops.push(token) for token in current.tokens]\n",
             ),
         ),
         TOYS,
@@ -429,16 +429,14 @@ MUTANTS = [
         "tests/controller/test_stops.py::test_the_earliest_wins",
     ),
     Mutant(
-        "counted-after-an-end",
+        "judged-and-counted-after-an-end",
         AFTER_END,
         "controller",
         SPECULATE,
         (
-            (
-                "        current.cut(kept)\n",
-                "        counts = current.counts(len(run.tokens))\n        current.cut(kept)\n",
-            ),
-            ("current.counts(len(run.tokens)), reason", "counts, reason"),
+            ("            if not kept or current.reason:\n", "            if not kept:\n"),
+            ("        _, current.reason = ", "        current.reason = current.reason or "),
+            ("self.stops.cut(self.generated, [token])\n", "self.stops.cut(self.generated, [token])[1]\n"),
         ),
         "tests/controller/test_speculate.py::test_nothing_after_an_accepted_end_is_emitted_or_counted",
     ),
@@ -505,11 +503,16 @@ MUTANTS = [
         "tests/controller/test_caches.py::test_a_text_whose_end_was_accepted_can_be_taken_up_again",
     ),
     Mutant(
-        "a-cut-that-caches-forget",
+        "proposals-behind-the-end-counted-as-cached",
         TRIM,
         "controller",
         SPECULATE,
-        (("self.caches.decide(min(decided, len(self.text)))", "self.caches.decide(decided)"),),
+        (
+            (
+                "self.caches.decide(len(self.text) + current.accepted)",
+                "self.caches.decide(len(self.text) + (len(current.proposals) if current.reason else current.accepted))",
+            ),
+        ),
         "tests/controller/test_caches.py::test_a_text_whose_end_was_accepted_can_be_taken_up_again",
     ),
     Mutant(
