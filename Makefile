@@ -34,8 +34,7 @@ conformance: .venv/dev.stamp tests/portable/node_modules
 	$(CHECK) -- $(BIN)/python -m journee_conformance host --ops vectors
 	@if command -v node >/dev/null; then $(CHECK) -- node conformance/micropython.mjs; \
 	else echo "no Node.js here: the MicroPython host was not run"; test "$$CI" != true; fi
-	@if $(CHECK) -- $(BIN)/python -m tests.conformance.wrong_host; \
-	then echo "a wrong host passed: the cases are too weak"; exit 1; fi
+	$(BIN)/python -m tests.conformance.wrong_host --check
 	@echo "make conformance: every host that ships conforms, and the wrong one does not"
 
 bench: .venv/export.stamp

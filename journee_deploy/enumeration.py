@@ -26,6 +26,10 @@ Outcome = TypeVar("Outcome", bound=Hashable)
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
+class LawError(Exception):
+    """Weights that should be a law are none, or not the right one: a rule or the arithmetic is wrong."""
+
+
 class DrawnTwiceError(RuntimeError):
     """A program asked for the same draw twice, which biases what it emits."""
 
@@ -53,7 +57,7 @@ class Branches:
             cells.append((max(reached, low), min(reached + weight, high)))
             reached += weight
         if reached != ONE:
-            raise ArithmeticError(f"the weights of the draw {key} add up to {reached}, not 1")
+            raise LawError(f"the weights of the draw {key} add up to {reached}, not 1")
         open_ = [index for index, (a, b) in enumerate(cells) if b > a]
         branch = self._next(open_)
         a, b = cells[branch]

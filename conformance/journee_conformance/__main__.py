@@ -16,7 +16,7 @@ from journee_conformance.cases import PACKAGED, CasesError, load
 from journee_conformance.checker import Outcome
 from journee_conformance.checker import check as check_host
 from journee_conformance.command_host import CommandHost
-from journee_conformance.host import Host
+from journee_conformance.host import Host, VersionError
 from journee_deploy.arithmetic.plain import PlainOps
 from journee_deploy.arithmetic.vectors import VectorOps
 
@@ -85,8 +85,11 @@ def show(outcome: Outcome, command: str) -> None:
 def host(ops: str) -> None:
     """Be the Python host: cases on standard input, answers on standard output."""
     answering = python_host(ops)
-    for line in sys.stdin:
-        click.echo(answering.line(line))
+    try:
+        for line in sys.stdin:
+            click.echo(answering.line(line))
+    except VersionError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @main.command()

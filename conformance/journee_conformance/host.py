@@ -51,6 +51,10 @@ class Refused(Exception):  # noqa: N818  not an error of the host: an answer
         self.code = code
 
 
+class VersionError(Exception):
+    """A greeting of a format or a version that this host doesn't know."""
+
+
 class NoRowError(Exception):
     """A case of a generation lacks a row that the run asked for: a right host doesn't ask for it."""
 
@@ -125,9 +129,11 @@ class Host:
         }
 
     def line(self, text: str) -> str:
-        """One line of the protocol in, one out."""
+        """One line of the protocol in, one out. Another version raises VersionError: end the host."""
         asked = json.loads(text)
         if "format" in asked:
+            if asked["format"] != FORMAT or asked["version"] != VERSION:
+                raise VersionError("this host knows " + FORMAT + " " + str(VERSION) + ", not " + text.strip())
             return json.dumps({"format": FORMAT, "version": VERSION, "host": self.name})
         if asked["kind"] not in self._answers:
             return json.dumps({"id": asked["id"], "unsupported": True})

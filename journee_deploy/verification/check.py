@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from journee_deploy.enumeration import DrawnTwiceError
+from journee_deploy.enumeration import DrawnTwiceError, LawError
 from journee_deploy.expected import EXPECTED
 
 Status = Literal["passed", "failed", "not run", "not asked"]
@@ -44,12 +44,12 @@ class Check:
 
 
 def attempt(name: str, ask: Callable[[], Finding]) -> Check:
-    """Ask. An error that the project raises on purpose, weights that don't add up to 1, a draw used twice, and a file
+    """Ask. An error that the project raises on purpose, weights that are no law, a draw used twice, and a file
     that can't be read or written are failures.
     """
     try:
         found = ask()
-    except (*EXPECTED, ArithmeticError, DrawnTwiceError) as error:
+    except (*EXPECTED, LawError, DrawnTwiceError) as error:
         return Check(name, "failed", str(error))
     except OSError as error:
         return Check(name, "failed", f"reading or writing failed: {error}")

@@ -16,7 +16,7 @@ from journee_deploy.verification.effort import Effort
 
 def exactness_finding(effort: Effort) -> Finding:
     """Every branch of the shipped controller over toys, for each rule: the emitted law is the target's, exactly."""
-    chosen = toys()[: effort.toys]
+    chosen = [toy for toy in toys() if toy.name not in effort.toys_left_out]
     branches = 0
     for name, rule in RULES.items():
         for toy in chosen:

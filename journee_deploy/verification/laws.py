@@ -18,7 +18,7 @@ from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.arithmetic.vectors import VectorOps
 from journee_deploy.controller import Caches, Run
 from journee_deploy.controller.requests import EMPTY
-from journee_deploy.enumeration import ONE, ZERO
+from journee_deploy.enumeration import ONE, ZERO, LawError
 from journee_deploy.protocols import Draft
 from journee_deploy.runtime import Model, Step
 from journee_deploy.verification.models import Models
@@ -71,7 +71,7 @@ def text_law(places: Places, shape: Shape, kernel: Kernel) -> dict[Text, Fractio
             longer = (*text, token)
             waiting.append((longer, proposals - 1 if kept else shape.proposals(longer), weight * share))
     if (total := sum(law.values(), ZERO)) != ONE:
-        raise ArithmeticError(f"the weights of a text's law add up to {total}, not 1")
+        raise LawError(f"the weights of a text's law add up to {total}, not 1")
     return law
 
 

@@ -7,8 +7,8 @@ none). Two machines that both keep to it differ by at most 2t in each logit. The
                                    is two halves shifted apart)
     an argmax flips only where the largest logit leads the other by at most 4t in either row
 
-so more than that is a failure, of the machine or of the graph on it. Distributions are those of temperature 1, which
-are within vocabulary * 2^-50 of the real softmax.
+so more than that is a failure, of the machine or of the graph on it. Distributions are those of temperature 1, each of
+which is within 2 * vocabulary * 2^-50 of the real softmax (docs/distributions.md, section 8).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Tally:
     def finding(self, against: str, allowed: float) -> Finding:
         """Whether all is within what two machines may differ by, at a tolerance in logits."""
         worst, mean = max(self.distances), math.fsum(self.distances) / self.rows
-        bound, near = math.tanh(allowed) + self.size * 2.0**-50, 4 * allowed
+        bound, near = math.tanh(allowed) + 4 * self.size * 2.0**-50, 4 * allowed
         far = sum(1 for margins in self.flips if max(margins) > near)
         sentence = (
             f"against {against}: {self.equal} of {self.rows} rows equal to the bit; TV at most {worst:.1e}, mean "

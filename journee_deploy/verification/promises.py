@@ -18,8 +18,8 @@ def row_rule_finding(models: Models, effort: Effort, seed: int) -> Finding:
     if target.row_rule is None:
         return Finding(
             False,
-            f"no row rule ({target.row_rule_note}): a row may change with the run it is in, so greedy and coupled "
-            "texts are not promised, and the law holds relative to the rows as computed",
+            f"no row rule ({target.row_rule_note}): a row may change with the run it is in, so neither greedy and "
+            "coupled texts nor the law are promised",
             {"row_rule": None, "note": target.row_rule_note},
         )
     compared = different = 0

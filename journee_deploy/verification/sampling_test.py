@@ -8,7 +8,8 @@ A test that can't fail proves nothing, so the same test is given a controller wi
 
     power       the share of simulated samples of the mistaken law, which is known exactly, that it flags. The number of
                 runs is the smallest at which this reaches POWER; if that takes more than the cap, the check fails
-    control     as many real runs of the mistaken controller on the same models; not flagging them fails the check
+    control     as many real runs of the mistaken controller on the same models. Not flagging them, nor as many again
+                with other seeds, fails the check: to a sound bundle that happens once in a million times
 
 RATE bounds the false alarms of all G-tests of a verification together: each gets an equal share, and shares add up. It
 takes the draws of different seeds to be independent, which is what Philox is trusted for. The prompts, the bias and the
@@ -25,14 +26,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from journee_deploy.arithmetic.sampling import Sampling as Options
-from journee_deploy.enumeration import distance
+from journee_deploy.arithmetic.sampling import Sampling
+from journee_deploy.enumeration import LawError, distance
 from journee_deploy.language_model import LanguageModel
 from journee_deploy.request import Request
-from journee_deploy.verification import effort
 from journee_deploy.verification.biases import BIASES, HONEST, Bias
 from journee_deploy.verification.check import Figures, Finding
 from journee_deploy.verification.concentration import degrees, divergence, false_alarms, threshold
+from journee_deploy.verification.effort import GTest
 from journee_deploy.verification.laws import BundlePlaces, Shape, Text, plain, text_law
 from journee_deploy.verification.models import PROMPTS, Models
 
@@ -70,19 +71,19 @@ class Plan:
     power: float
 
 
-def sampling_finding(models: Models, rule: str, size: effort.Sampling, seed: int, rate: float = RATE) -> Finding:
+def sampling_finding(models: Models, rule: str, size: GTest, seed: int, rate: float = RATE) -> Finding:
     """One G-test of one rule, with a false-alarm rate of at most `rate`."""
     plan = make_plan(models, rule, size, seed, rate)
     figures = describe(plan, models, size)
     if plan.power < POWER:
         return Finding(False, _blind(plan), figures)
     honest = statistic(models.lm(), plan, rule, size, seed)
-    control = statistic(models.lm(rule=plan.bias), plan, rule, size, seed)
-    figures |= {"statistic": _finite(honest), "control": _finite(control)}
+    control, tries = _control(models.lm(rule=plan.bias), plan, rule, size, seed)
+    figures |= {"statistic": _finite(honest), "control": _finite(control), "control_tries": tries}
     return Finding(honest < plan.limit <= control, _sentence(plan, honest, control), figures)
 
 
-def make_plan(models: Models, rule: str, size: effort.Sampling, seed: int, rate: float = RATE) -> Plan:
+def make_plan(models: Models, rule: str, size: GTest, seed: int, rate: float = RATE) -> Plan:
     """The first bias that can be seen with the runs allowed, the prompts in which it shows most, and how many runs."""
     experiments = [experiment(models, rule, text, size) for text in PROMPTS]
     plans: list[Plan] = []
@@ -93,7 +94,7 @@ def make_plan(models: Models, rule: str, size: effort.Sampling, seed: int, rate:
     return max(plans, key=lambda plan: plan.power)
 
 
-def _against(bias: Bias, experiments: list[Experiment], size: effort.Sampling, seed: int, rate: float) -> Plan:
+def _against(bias: Bias, experiments: list[Experiment], size: GTest, seed: int, rate: float) -> Plan:
     chosen = tuple(sorted(experiments, key=lambda one: one.shift(bias), reverse=True)[: size.prompts])
     d = sum(degrees(one.exact) for one in chosen)
     limit = threshold(d, rate)
@@ -105,15 +106,15 @@ def _against(bias: Bias, experiments: list[Experiment], size: effort.Sampling, s
     return Plan(chosen, bias, d, limit, runs, power)
 
 
-def experiment(models: Models, rule: str, text: str, size: effort.Sampling) -> Experiment:
+def experiment(models: Models, rule: str, text: str, size: GTest) -> Experiment:
     """The laws after one prompt. The shipped rule's kernel must give the target's law, as an equality of fractions."""
     prompt = models.prompt(text, size.limit)
     draft = models.lm().drafting(Request())
-    places = BundlePlaces(models, draft, prompt, Options(top_k=size.top_k))
+    places = BundlePlaces(models, draft, prompt, Sampling(top_k=size.top_k))
     shape = Shape(size.limit, size.length, models.ends)
     exact = text_law(places, shape, plain)
     if text_law(places, shape, HONEST[rule][1]) != exact:
-        raise ArithmeticError(f"the law of rule {rule} on these rows is not the target's; its kernel is wrong")
+        raise LawError(f"the law of rule {rule} on these rows is not the target's; its kernel is wrong")
     return Experiment(prompt, exact, {bias.__name__: text_law(places, shape, bias.kernel) for bias in BIASES[rule]})
 
 
@@ -138,7 +139,16 @@ def _simulated(exact: Law, biased: Law, runs: int, generator: np.random.Generato
     return found
 
 
-def statistic(lm: LanguageModel, plan: Plan, rule: str, size: effort.Sampling, seed: int) -> float:
+def _control(lm: LanguageModel, plan: Plan, rule: str, size: GTest, seed: int) -> tuple[float, int]:
+    """The statistic of the mistaken controller, and how many times it was asked: once more if it shows nothing."""
+    for tries in (1, 2):
+        control = statistic(lm, plan, rule, size, seed + (tries - 1) * plan.runs)
+        if control >= plan.limit:
+            break
+    return control, tries
+
+
+def statistic(lm: LanguageModel, plan: Plan, rule: str, size: GTest, seed: int) -> float:
     """The sum over prompts of n KL, from real runs: run i has seed + i, and each prompt a sample number of its own."""
     total = 0.0
     for number, one in enumerate(plan.experiments):
@@ -149,7 +159,7 @@ def statistic(lm: LanguageModel, plan: Plan, rule: str, size: effort.Sampling, s
     return total
 
 
-def _text(lm: LanguageModel, prompt: Text, rule: str, size: effort.Sampling, seed: int, sample: int) -> Text:
+def _text(lm: LanguageModel, prompt: Text, rule: str, size: GTest, seed: int, sample: int) -> Text:
     text = lm.generate(
         prompt,
         max_new_tokens=size.limit,
@@ -162,7 +172,7 @@ def _text(lm: LanguageModel, prompt: Text, rule: str, size: effort.Sampling, see
     return tuple(text.tokens)
 
 
-def describe(plan: Plan, models: Models, size: effort.Sampling) -> Figures:
+def describe(plan: Plan, models: Models, size: GTest) -> Figures:
     """The plan's figures: all that was fixed before a run was made."""
     return {
         "draft": models.kind,

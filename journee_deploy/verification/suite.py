@@ -14,7 +14,7 @@ from journee_deploy.runtime import OpenOptions, find_runtime
 from journee_deploy.verification import parity
 from journee_deploy.verification.check import Check, Finding, attempt
 from journee_deploy.verification.controller import conformance_finding, exactness_finding
-from journee_deploy.verification.effort import THOROUGH, USUAL, Effort, Sampling
+from journee_deploy.verification.effort import THOROUGH, USUAL, Effort, GTest
 from journee_deploy.verification.models import Models
 from journee_deploy.verification.promises import coupled_finding, greedy_finding, row_rule_finding
 from journee_deploy.verification.sampling_test import RATE, sampling_finding
@@ -88,7 +88,7 @@ class Suite:
             questions["record"] = self._record
         return questions
 
-    def _law(self, rule: str, size: Sampling) -> Ask:
+    def _law(self, rule: str, size: GTest) -> Ask:
         share = RATE / (len(RULES) * len(self.settings.effort.tests))
         return lambda: sampling_finding(self.models, rule, size, self.settings.seed, share)
 

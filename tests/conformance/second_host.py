@@ -332,6 +332,8 @@ class SecondHost:
     def line(self, text: str) -> str:
         asked = json.loads(text)
         if "format" in asked:
+            if (asked["format"], asked["version"]) != ("journee-conformance", 1):
+                sys.exit(f"unknown version: {text}")
             return json.dumps({**asked, "host": "second"})
         try:
             return json.dumps({"id": asked["id"], "answer": answer(asked["kind"], asked["input"])})

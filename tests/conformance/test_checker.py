@@ -17,8 +17,10 @@ from click.testing import CliRunner, Result
 from journee_conformance import command_host
 from journee_conformance.__main__ import main
 from journee_conformance.cases import CasesError, packaged_cases
-from journee_conformance.checker import InProcess, Outcome, check
+from journee_conformance.checker import InProcess, Outcome, Row, check
 from journee_conformance.command_host import CommandHost
+from journee_conformance.host import Host
+from tests.conformance.wrong_host import verdict
 
 ROOT = Path(__file__).parents[2]
 FEW = packaged_cases(("philox",))
@@ -170,6 +172,16 @@ def test_the_command_prints_a_table_and_exits_by_it() -> None:
     wrong = command("check", "--kind", "round", "--", sys.executable, "-m", "tests.conformance.wrong_host")
     assert wrong.exit_code == 1
     assert re.search(r"^first failure of round: round-\d+: expected .*, got ", wrong.stdout, re.MULTILINE)
+
+
+def test_only_wrong_answers_show_a_wrong_host() -> None:
+    """A host that died or can't start is no proof that the cases are strong enough."""
+    right = check(InProcess(Host()), FEW)
+    assert "too weak" in verdict(right)
+    assert "every case" in verdict(check(CommandHost([sys.executable, "-c", "pass"], 60), FEW))
+    partly = {case.kind: Row(case.kind, failed=1, unsupported=index) for index, case in enumerate(packaged_cases())}
+    assert "unanswered" in verdict(Outcome(rows=partly))
+    assert not verdict(Outcome(rows={"round": Row("round", passed=2, failed=1)}))
 
 
 def test_the_command_speaks_json() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from journee_deploy.controller import chance, darts, drafts, philox, residual, s
 from journee_deploy.controller.chance import Chance
 from journee_deploy.controller.philox import Philox
 from tests.conformance.second_host import SecondHost
-from tests.portable.test_suites import PACKAGE, not_run
+from tests.portable.test_suites import node_with_micropython
 
 ROOT = Path(__file__).parents[2]
 CASES = packaged_cases()
@@ -37,13 +39,31 @@ def test_a_host_written_from_the_document_alone_conforms() -> None:
     assert outcome.passed, outcome
 
 
+def micropython() -> list[str]:
+    return [node_with_micropython(), str(ROOT / "conformance" / "micropython.mjs")]
+
+
+HOSTS: dict[str, Callable[[], list[str]]] = {
+    "python": lambda: [sys.executable, "-m", "journee_conformance", "host"],
+    "second": lambda: [sys.executable, "-m", "tests.conformance.second_host"],
+    "micropython": micropython,
+}
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=list(HOSTS))
+@pytest.mark.parametrize("greeting", [{"version": 2}, {"version": 0}, {"format": "something-else"}])
+def test_a_host_refuses_a_version_that_it_does_not_know(
+    greeting: dict[str, Any], host: Callable[[], list[str]]
+) -> None:
+    line = json.dumps({"format": "journee-conformance", "version": 1, **greeting}) + "\n"
+    done = subprocess.run(host(), input=line, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert line.strip() in done.stderr
+
+
 def test_micropython_conforms() -> None:
-    node = shutil.which("node")
-    if node is None:
-        not_run("Node.js is not installed")
-    if not PACKAGE.is_dir():
-        not_run("MicroPython is not installed (npm ci --prefix tests/portable)")
-    outcome = check(CommandHost([str(node), str(ROOT / "conformance" / "micropython.mjs")], 300), CASES)
+    outcome = check(CommandHost(micropython(), 300), CASES)
     assert outcome.passed, outcome
     assert outcome.host == "micropython"
 

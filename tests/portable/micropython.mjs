@@ -1,49 +1,10 @@
 // Runs the portable suite in MicroPython: the shipped files, unchanged, in the interpreter that a page uses.
 // `node micropython.mjs` prints a line a test and exits with 0 if all passed.
 
-import { readFileSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { boot } from './interpreter.mjs';
 
-const here = dirname(fileURLToPath(import.meta.url));
-const root = dirname(dirname(here));
-
-// What the interpreter lacks of the two modules that annotations need, and package files.
-const files = {
-  '/__future__.py': 'annotations = None\n',
-  '/typing.py': 'TYPE_CHECKING = False\n',
-  '/journee_deploy/__init__.py': '',
-  '/tests/__init__.py': '',
-  '/tests/portable/__init__.py': '',
-};
-
-function take(folder, wanted) {
-  for (const name of readdirSync(join(root, folder))) {
-    if (wanted(name)) files[`/${folder}/${name}`] = readFileSync(join(root, folder, name), 'utf8');
-  }
-}
-
-take('journee_deploy/controller', name => name.endsWith('.py'));
-take('journee_deploy/arithmetic', name => name.endsWith('.py') && name !== 'vectors.py');
-take('tests/portable', name => /^(suite_.*|toys|recorded|runner|long_text)\.py$/.test(name));
-
-let loadMicroPython;
-try {
-  ({ loadMicroPython } = await import('@micropython/micropython-webassembly-pyscript'));
-} catch {
-  console.error('MicroPython is not installed: npm ci --prefix tests/portable');
-  process.exit(3);
-}
-
-const python = await loadMicroPython({ heapsize: 1 << 20, linebuffer: true, stdout: line => console.log(line) });
-for (const [path, source] of Object.entries(files)) {
-  path.split('/').slice(1, -1).reduce((above, folder) => {
-    const full = `${above}/${folder}`;
-    if (!python.FS.analyzePath(full).exists) python.FS.mkdir(full);
-    return full;
-  }, '');
-  python.FS.writeFile(path, source);
-}
+const suite = { folder: 'tests/portable', wanted: name => /^(suite_.*|toys|recorded|runner|long_text)\.py$/.test(name) };
+const python = await boot([suite], { heapsize: 1 << 20, stdout: line => console.log(line) });
 
 let failed = 0;
 const say = (passed, ...what) => {

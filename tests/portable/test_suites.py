@@ -32,16 +32,20 @@ def not_run(reason: str) -> None:
     pytest.skip(f"not run: {reason}")
 
 
-def test_in_micropython() -> None:
-    """The shipped files in the interpreter that pages use: every test of the suite says ok, none is missing."""
+def node_with_micropython() -> str:
+    """The path of Node.js, where MicroPython is installed beside it."""
     node = shutil.which("node")
     if node is None:
         not_run("Node.js is not installed")
     if not PACKAGE.is_dir():
         not_run("MicroPython is not installed (npm ci --prefix tests/portable)")
-    done = subprocess.run(
-        [str(node), str(HERE / "micropython.mjs")], capture_output=True, text=True, timeout=600, check=False
-    )
+    return str(node)
+
+
+def test_in_micropython() -> None:
+    """The shipped files in the interpreter that pages use: every test of the suite says ok, none is missing."""
+    command = [node_with_micropython(), str(HERE / "micropython.mjs")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     said = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("ok ")]
     assert said == ["long_text.memory_stays_flat", *(name for name, _ in runner.TESTS)]

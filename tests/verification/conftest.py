@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from journee_deploy.exactness import toys
 from journee_deploy.language_model import DraftKind
 from journee_deploy.runtime import Model
 from journee_deploy.text import Codec
-from journee_deploy.verification.effort import Effort, Sampling
+from journee_deploy.verification.effort import Effort, GTest
 from journee_deploy.verification.models import Models
 from tests.engine.prefix_model import PrefixModel, hashed
 
@@ -19,9 +20,9 @@ SMALL = Effort(
     lengths=(1, 4),
     coupled_seeds=1,
     coupled_tokens=6,
-    toys=1,
+    toys_left_out=tuple(toy.name for toy in toys()[1:]),
     parity_texts=1,
-    tests=(Sampling(limit=3, top_k=2, length=2, prompts=2, cap=600),),
+    tests=(GTest(limit=3, top_k=2, length=2, prompts=2, cap=600),),
 )
 
 

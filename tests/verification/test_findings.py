@@ -18,7 +18,7 @@ from journee_deploy.controller import Coupled, Residual
 from journee_deploy.row_rule import RowRule
 from journee_deploy.runtime import Rows, RuntimeFailure, Step
 from journee_deploy.text import Codec
-from journee_deploy.verification import biases, parity
+from journee_deploy.verification import biases, parity, sampling_test
 from journee_deploy.verification.check import Finding, attempt
 from journee_deploy.verification.controller import conformance_finding, exactness_finding
 from journee_deploy.verification.models import Models
@@ -92,7 +92,8 @@ def test_no_row_rule_fails_by_name(codec: Codec) -> None:
     refused = attempt("coupled", lambda: coupled_finding(models, SMALL, 0))
     assert refused.status == "failed"
     assert "has no row rule" in refused.sentence
-    assert sampling_finding(models, "residual", TEST, 0).holds  # the law is still that of the rows as computed
+    assert "nor the law" in found.sentence  # though these rows happen to be of their prefix alone:
+    assert sampling_finding(models, "residual", TEST, 0).holds
 
 
 # The G-test.
@@ -144,6 +145,29 @@ def test_a_biased_rule_is_caught(
     assert "do NOT have the target's law" in found.sentence
     assert exactness_finding(SMALL).holds is False
     assert conformance_finding().holds is False
+
+
+@pytest.mark.parametrize(
+    ("statistics", "holds", "tries"), [([0.0, 99.0], True, 1), ([0.0, 1.0, 99.0], True, 2), ([0.0, 1.0, 1.0], False, 2)]
+)
+def test_a_control_that_shows_nothing_is_tried_once_more_with_other_seeds(
+    sound: Models, monkeypatch: pytest.MonkeyPatch, statistics: list[float], holds: bool, tries: int
+) -> None:
+    """A power of 0.999 means that one sound bundle in a thousand would fail otherwise."""
+    seeds: list[int] = []
+    left = iter(statistics)
+
+    def counted(lm: Any, plan: Any, rule: str, size: Any, seed: int) -> float:
+        seeds.append(seed)
+        return next(left)
+
+    monkeypatch.setattr(sampling_test, "statistic", counted)
+    found = sampling_finding(sound, "residual", TEST, 7)
+    assert found.holds is holds
+    assert found.figures["control_tries"] == tries
+    runs = found.figures["runs"] // found.figures["prompts"]
+    assert seeds == [7, 7, 7 + runs][: tries + 1]
+    assert next(left, None) is None
 
 
 def test_rows_that_see_the_proposals_are_caught(codec: Codec) -> None:

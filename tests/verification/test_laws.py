@@ -10,6 +10,7 @@ import pytest
 
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.controller import ConstantPace, NgramDraft
+from journee_deploy.enumeration import LawError
 from journee_deploy.exactness import Table, Toy, apart, emitted_law, one_hot_table, table, target_law
 from journee_deploy.request import Request
 from journee_deploy.verification.biases import BIASES, HONEST
@@ -103,5 +104,5 @@ def test_a_draft_without_a_proposal_leaves_the_target(sound: Models) -> None:
 
 
 def test_weights_that_do_not_add_up_are_an_error() -> None:
-    with pytest.raises(ArithmeticError, match="add up to 1/2, not 1"):
+    with pytest.raises(LawError, match="add up to 1/2, not 1"):
         text_law(lambda text: Place({0: Fraction(1, 2)}, None), Shape(1, 1), plain)
