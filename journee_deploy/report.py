@@ -78,8 +78,8 @@ class Report:
 
     @property
     def predicted_acceptance(self) -> float | None:
-        """Mean over judged positions of the probability that the rule accepts there: what `judged_acceptance` should
-        be. Needs the trace.
+        """Mean over judged positions of the probability that the rule accepts there, which `judged_acceptance`
+        comes near to in the long run. Needs the trace.
         """
         chances = [judgement.predicted for judgement in self.judgements if judgement.predicted is not None]
         return _ratio(math.fsum(chances), len(chances))
