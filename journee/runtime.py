@@ -44,6 +44,8 @@ class TorchRuntime:
         if options.provider not in self.providers():
             known = ", ".join(self.providers())
             raise RuntimeFailure(f"no provider {options.provider!r} here; there are: {known}; choose one of those")
+        if options.graph is not None:
+            raise RuntimeFailure(f"{source}: a checkpoint has no graph {options.graph!r}; leave it out")
         decoder = load_checkpoint(source).model()
         return open_decoder(decoder, f"{source.name} {role}", options)
 
@@ -95,6 +97,13 @@ class TorchForward:
             states, present = self._decoder.hidden(ids, real, places, past)
             logits = self._decoder.head(states[:, -keep:])
         return np.array(logits[0].cpu().numpy(), np.float32), present
+
+    @property
+    def in_place(self) -> bool:
+        return False
+
+    def free(self, cache: list[Cache]) -> None:
+        """Tensors go with their last reference."""
 
     def trim(self, cache: list[Cache], length: int) -> list[Cache]:
         return [(_first(key, length), _first(value, length)) for key, value in cache]

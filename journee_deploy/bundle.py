@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from journee_deploy.manifest import (
@@ -35,20 +35,32 @@ class BundleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BundleRole:
-    """One role of an opened bundle, with the graph variant chosen. `root` is the bundle's folder.
-
-    `weights_sha256`: those of the graph's weights files, in their order, separated by spaces.
-    """
+    """One role of an opened bundle, with the graph variant chosen. `root` is the bundle's folder, `files` its files."""
 
     root: Path
     name: str
     record: RoleRecord
     graph_record: GraphRecord
-    graph_sha256: str
-    weights_sha256: str
+    files: Mapping[str, FileRecord]
 
     def __str__(self) -> str:
         return f"{self.root.name} {self.name}"
+
+    def with_graph(self, variant: str) -> BundleRole:
+        """The same role with the graph variant of that id."""
+        graphs = {graph.id: graph for graph in self.record.graphs}
+        if variant not in graphs:
+            raise BundleError(f"{self.root}: {self.name} has no graph {variant!r}; there are: {', '.join(graphs)}")
+        return replace(self, graph_record=graphs[variant])
+
+    @property
+    def graph_sha256(self) -> str:
+        return self.files[self.graph_record.file].sha256
+
+    @property
+    def weights_sha256(self) -> str:
+        """Those of the graph's weights files, in their order, separated by spaces."""
+        return " ".join(self.files[file].sha256 for file in self.graph_record.weights)
 
     @property
     def folder(self) -> Path:
@@ -129,13 +141,8 @@ class Bundle:
         record = self.manifest.roles.get(name)
         if record is None:
             raise BundleError(f"{self.root}: no role {name!r}; this bundle has: {', '.join(self.roles)}")
-        graphs = {graph.id: graph for graph in record.graphs}
-        chosen = graphs.get(record.graphs[0].id if variant is None else variant)
-        if chosen is None:
-            raise BundleError(f"{self.root}: {name} has no graph {variant!r}; there are: {', '.join(graphs)}")
-        files = self.manifest.files
-        weights = " ".join(files[file].sha256 for file in chosen.weights)
-        return BundleRole(self.root, name, record, chosen, files[chosen.file].sha256, weights)
+        role = BundleRole(self.root, name, record, record.graphs[0], self.manifest.files)
+        return role if variant is None else role.with_graph(variant)
 
 
 def open_bundle(path: str | Path, verify: bool = True) -> Bundle:

@@ -14,7 +14,15 @@ Ids = NDArray[np.int64]
 
 
 class Forward(Protocol[Cache]):
-    """A graph and the caches it reads and writes, for one sequence. A cache is never changed once made."""
+    """A graph and the caches it reads and writes, for one sequence.
+
+    Where `in_place` is false, a cache is never changed once made: a run gives another one. Where it is true, a cache is
+    a buffer: a run writes its rows behind the past and gives the same buffer back, what it holds of the past is as
+    before, and trimming costs nothing.
+    """
+
+    @property
+    def in_place(self) -> bool: ...
 
     def empty(self) -> Cache:
         """The cache of no tokens."""
@@ -25,12 +33,16 @@ class Forward(Protocol[Cache]):
         views that are used again: don't write to them.
 
         Returns the logits of the last `keep` rows, float32 [keep, vocabulary], in memory of their own, and
-        the cache of past and rows, padding included.
+        the cache of past and rows, padding included. The past is as long as mask and tokens say.
         """
         ...
 
     def trim(self, cache: Cache, length: int) -> Cache:
-        """A copy of the first `length` tokens' cache."""
+        """The first `length` tokens' cache: a copy, or the buffer itself."""
+        ...
+
+    def free(self, cache: Cache) -> None:
+        """Nobody holds the cache any more; a buffer may be used again."""
         ...
 
     def invent(self, length: int, seed: int) -> Cache:

@@ -21,14 +21,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from journee_deploy.row_rule import LARGEST, RowRule
 from journee_deploy.typed_json import Json, JsonError, is_object, parse, read
 
 MANIFEST = "journee.json"
 FORMAT = "journee-bundle"
-VERSION = 1
+VERSION: Final = 2
 TARGET = "target"
 DRAFT = "draft"
 LONGEST_CONTEXT = 2**20
@@ -68,6 +68,7 @@ Size = Annotated[int, _not_negative]
 Sha256 = Annotated[str, _sha256]
 Inside = Annotated[str, inside]
 Name = Annotated[str, _some]
+CacheKind = Literal["concat", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,14 @@ class Inputs:
     """Names of a graph's inputs.
 
     Tokens [batch, rows], mask [batch, past + rows] and positions [batch, rows] are int64; past keys and
-    values are [batch, kv_heads, past, head_dim]. `rows_kept`: an int64 scalar, how many last rows of logits
+    values are [batch, kv_heads, past, head_dim], or, of a shared buffer, [batch, kv_heads, capacity, head_dim], and
+    there positions are None: they follow from the lengths. `rows_kept`: an int64 scalar, how many last rows of logits
     to compute; 0, its default, means all; None if the graph has no such input.
     """
 
     tokens: Name
     mask: Name
-    positions: Name
+    positions: Name | None
     past_keys: tuple[Name, ...]
     past_values: tuple[Name, ...]
     rows_kept: Name | None
@@ -97,8 +99,9 @@ class Inputs:
     def names(self) -> tuple[str, ...]:
         """All of them, in the order the graph lists them."""
         past = [name for pair in zip(self.past_keys, self.past_values, strict=True) for name in pair]
+        places = [self.positions] if self.positions else []
         kept = [self.rows_kept] if self.rows_kept else []
-        return (self.tokens, self.mask, self.positions, *past, *kept)
+        return (self.tokens, self.mask, *places, *past, *kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ class Outputs:
     """Names of a graph's outputs.
 
     Logits are [batch, rows kept, vocabulary]; present keys and values are [batch, kv_heads, past + rows,
-    head_dim].
+    head_dim], or the shared buffer.
     """
 
     logits: Name
@@ -149,14 +152,15 @@ class Parity:
 class GraphRecord:
     """One graph variant of a role.
 
-    `cache`: "concat" takes the past and returns past and new, concatenated. `router`: "function" keeps
+    `cache`: "concat" takes the past and returns past and new, concatenated; "shared" has one buffer bound as past and
+    as present, into which it writes (com.microsoft::GroupQueryAttention). `router`: "function" keeps
     BooleanRouter as one op (an ONNX local function), "inlined" leaves standard ops only, "none" has no
     router. `operators` counts nodes by type, subgraphs included. `accuracy_level` is MatMulNBits' own, None
     where there is none.
     """
 
     id: Name
-    cache: Literal["concat"]
+    cache: CacheKind
     precision: Literal["float32", "float16", "int8", "int4"]
     opset: Count
     accuracy_level: Size | None
@@ -203,7 +207,7 @@ class Manifest:
     """All of `journee.json`. `versions` of the software that wrote it, by name."""
 
     format: Literal["journee-bundle"]
-    version: Literal[1]
+    version: Literal[1, 2]
     roles: dict[str, RoleRecord]
     files: dict[str, FileRecord]
     versions: dict[str, str]
@@ -273,6 +277,8 @@ def _check_graph(manifest: Manifest, name: str, graph: GraphRecord, place: str) 
     for file in (graph.file, *graph.weights):
         _check_listed(manifest, name, file, place)
     layers = manifest.roles[name].layers
+    if graph.cache == "shared" and graph.inputs.positions is not None:
+        raise JsonError(f"{place}.inputs.positions: expected null, since a shared buffer's positions are its lengths")
     for where, names in (
         ("inputs.past_keys", graph.inputs.past_keys),
         ("inputs.past_values", graph.inputs.past_values),

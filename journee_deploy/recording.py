@@ -116,6 +116,13 @@ class ReplayForward:
         text = (*past, *tokens.tolist())
         return np.stack([self._row(text[:end]) for end in range(len(text) - keep + 1, len(text) + 1)]), text
 
+    @property
+    def in_place(self) -> bool:
+        return False
+
+    def free(self, cache: Text) -> None:
+        """A text costs nothing."""
+
     def trim(self, cache: Text, length: int) -> Text:
         return cache[:length]
 

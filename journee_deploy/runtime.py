@@ -57,13 +57,15 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
     """How to open a model. `threads` 0 lets the runtime choose; `row_rule` False skips the self-test, for drafts;
-    `verify` False skips the hashes of a bundle's files, for one that was verified already.
+    `verify` False skips the hashes of a bundle's files, for one that was verified already; `graph` is the id of a
+    bundle's graph variant, None leaves the choice to the runtime.
     """
 
     provider: str = "cpu"
     threads: int = 0
     row_rule: bool = True
     verify: bool = True
+    graph: str | None = None
 
     def __post_init__(self) -> None:
         whole = isinstance(self.threads, int) and not isinstance(self.threads, bool)

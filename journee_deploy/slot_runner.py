@@ -8,7 +8,7 @@ Rules:
    the later one is trimmed, which is a copy.
 2. Where a rule asks for padding, rows between the earlier cache and the step's start may take its place: they
    are run again from known tokens, which costs no more than padding and saves the trim. Plain decoding at two
-   rows a run thus copies nothing.
+   rows a run thus copies nothing. Caches that are buffers have no trim to save, and padding computes no experts.
 3. A step that fails leaves its slot consistent, holding the part of the text that was run.
 """
 
@@ -76,7 +76,8 @@ class Slot(Generic[Cache]):
         for held in (self.after, self.before):
             if held.length == length:
                 return held
-        return Held(forward.trim(self.after.cache, length) if length else forward.empty(), length)
+        trims = length or forward.in_place
+        return Held(forward.trim(self.after.cache, length) if trims else forward.empty(), length)
 
 
 class Runner(Generic[Cache]):
@@ -106,7 +107,7 @@ class Runner(Generic[Cache]):
     ) -> Rows:
         """Rows [keep, vocabulary] of one step. Padding takes its tokens from `garbage` while it lasts."""
         end = step.start + len(step.tokens)
-        origin = slot.origin(step.start, len(step.tokens), rule)
+        origin = step.start if self.forward.in_place else slot.origin(step.start, len(step.tokens), rule)
         pieces = rule.plan(origin, end - origin, step.keep, self.chunk)
         first = pieces[0].start
         tokens = (*slot.tokens[first : step.start], *step.tokens)

@@ -56,7 +56,7 @@ class SlotModel(Generic[Cache]):
     def adopt(self, rule: RowRule | None, note: str) -> None:
         """Put `rule` in force, or none; all slots are forgotten, for their caches came from other runs."""
         self._rule, self._note = rule, note
-        self._slots.clear()
+        self._forget()
 
     def settle(self, key: RuleKey | None) -> None:
         """Put the rule in force that is remembered under `key`, or that the self-test finds."""
@@ -76,10 +76,15 @@ class SlotModel(Generic[Cache]):
         return len(self._slots[slot].tokens) if slot in self._slots else 0
 
     def release(self, slot: int) -> None:
-        self._slots.pop(slot, None)
+        if (held := self._slots.pop(slot, None)) is not None and self._runner is not None:
+            self._runner.forward.free(held.after.cache)
+
+    def _forget(self) -> None:
+        for slot in list(self._slots):
+            self.release(slot)
 
     def close(self) -> None:
-        self._slots.clear()
+        self._forget()
         if self._runner is not None:
             self._runner.forward.close()
         self._runner = None

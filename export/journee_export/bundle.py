@@ -8,10 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from journee_deploy.bundle import Bundle, file_record, open_bundle
-from journee_deploy.manifest import MANIFEST, TARGET, Manifest, RoleRecord
+from journee_deploy.manifest import MANIFEST, TARGET, VERSION, Manifest, RoleRecord
 from journee_deploy.typed_json import dump
 from journee_export.role import Say, write_role
-from journee_export.row_rule import with_row_rule
+from journee_export.row_rule import with_row_rules
 from journee_export.source import RoleSource
 from journee_export.whole_folder import whole_folder
 
@@ -37,7 +37,7 @@ def export_bundle(
         _write_manifest(folder, records)
         open_bundle(folder)
         say("Looking for the row rule")
-        records[TARGET] = with_row_rule(records[TARGET], folder / TARGET)
+        records[TARGET] = with_row_rules(records[TARGET], folder / TARGET)
         _write_manifest(folder, records)
         open_bundle(folder)
     return Bundle(destination, open_bundle(destination, verify=False).manifest)
@@ -47,5 +47,5 @@ def _write_manifest(folder: Path, records: Mapping[str, RoleRecord]) -> None:
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     files = {path.relative_to(folder).as_posix(): file_record(path) for path in paths}
     versions = {"python": platform.python_version()} | {name: version(name) for name in SOFTWARE}
-    manifest = Manifest("journee-bundle", 1, dict(records), files, versions)
+    manifest = Manifest("journee-bundle", VERSION, dict(records), files, versions)
     (folder / MANIFEST).write_bytes(dump(manifest).encode())

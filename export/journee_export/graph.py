@@ -21,6 +21,7 @@ from onnx_ir.passes.common import CheckerPass, ClearMetadataAndDocStringPass, In
 
 from journee.model import Decoder
 from journee_export.errors import ExportError, foreign
+from journee_export.quantize import base_name
 from journee_export.router_op import DOMAIN, NAME, add_router
 from journee_export.trace import input_names, trace
 
@@ -67,8 +68,8 @@ def count_operators(model: ir.Model) -> dict[str, int]:
 def weight_values(model: ir.Model, decoder: Decoder) -> list[ir.Value]:
     """The initializers that hold parameters, in the parameters' order: the same for every variant of a role."""
     order = {name: at for at, name in enumerate(_names(decoder))}
-    found = [value for name, value in model.graph.initializers.items() if name in order]
-    return sorted(found, key=lambda value: order[value.name or ""])
+    found = [value for name, value in model.graph.initializers.items() if base_name(name) in order]
+    return sorted(found, key=lambda value: (order[base_name(value.name or "")], value.name or ""))
 
 
 def _names(decoder: Decoder) -> list[str]:

@@ -11,9 +11,12 @@ from pathlib import Path
 
 from journee.config import ModelConfig
 from journee_deploy.typed_json import Json
+from journee_export.quantize import SUFFIXES, Precision
 from journee_export.source import RoleSource
 
 MODEL_TYPE = "journee"
+DTYPES = {"float32": "fp32", "int8": "int8", "int4": "q4"}
+"""As transformers.js spells them."""
 
 
 def write_model_folder(folder: Path, source: RoleSource) -> None:
@@ -22,13 +25,13 @@ def write_model_folder(folder: Path, source: RoleSource) -> None:
     """
     token, token_id = source.end_of_text
     config = source.decoder.config
-    _write(folder / "config.json", model_config(config, token_id))
+    _write(folder / "config.json", model_config(config, token_id, source.precision))
     _write(folder / "generation_config.json", {"bos_token_id": token_id, "eos_token_id": token_id})
     _write(folder / "tokenizer_config.json", tokenizer_config(config, token))
     (folder / "tokenizer.json").write_bytes(source.tokenizer.encode())
 
 
-def model_config(config: ModelConfig, end_of_text: int) -> dict[str, Json]:
+def model_config(config: ModelConfig, end_of_text: int, precision: Precision = "float32") -> dict[str, Json]:
     """config.json."""
     return {
         "architectures": ["JourneeForCausalLM"],
@@ -49,7 +52,10 @@ def model_config(config: ModelConfig, end_of_text: int) -> dict[str, Json]:
         "bos_token_id": end_of_text,
         "eos_token_id": end_of_text,
         "torch_dtype": "float32",
-        "transformers.js_config": {"dtype": "fp32", "use_external_data_format": {"model.onnx": 1}},
+        "transformers.js_config": {
+            "dtype": DTYPES[precision],
+            "use_external_data_format": {f"model{SUFFIXES[precision]}.onnx": 1},
+        },
         **_mixture(config),
     }
 

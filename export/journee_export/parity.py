@@ -9,6 +9,7 @@ asked for and the new keys and values, of the rows that are not padding.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,12 +20,16 @@ from numpy.typing import NDArray
 from journee.model import Decoder
 from journee_deploy.manifest import Parity
 from journee_export.errors import ExportError
-from journee_export.trace import input_names, output_names
+from journee_export.trace import POSITIONS, input_names, output_names
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32]
 Graph = Callable[[Mapping[str, Array]], dict[str, Array]]
 
+ROUGH = 0.5
+"""The largest mean TV between a quantized draft and itself in float32."""
+SPARE = 3
+LOUD = 1e4
 TOLERANCE = 1e-4
 """Largest difference allowed in float32, where logits reach about 20."""
 
@@ -61,6 +66,9 @@ CASES = (
     Case("end of the context", past=(20,), rows=(4,), at_end=True),
 )
 
+SHARED_CASES = tuple(case for case in CASES if len(case.rows) == 1 and not case.at_end)
+"""What a graph with a shared buffer is run on: one sequence at a time, and positions that follow from the lengths."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alone:
@@ -74,9 +82,65 @@ class Alone:
     cache: list[tuple[Floats, Floats]]
 
 
+def shared_cases(context_length: int) -> tuple[Case, ...]:
+    """SHARED_CASES, and a run that ends with the context: after all of it, since positions can't be chosen."""
+    rows = min(4, context_length)
+    return (*SHARED_CASES, Case("end of the context", past=(context_length - rows,), rows=(rows,)))
+
+
+def as_concat(graph: Graph, layers: int) -> Graph:
+    """A graph with a shared buffer, run as one with a concatenated cache: its buffers have some positions to spare,
+    filled with what would show if it were read.
+    """
+    names, outputs = input_names(layers), output_names(layers)
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+        total, rows = feeds[names.mask].shape[1], feeds[names.tokens].shape[1]
+        given = {name: value for name, value in feeds.items() if name != POSITIONS}
+        for name in (*names.past_keys, *names.past_values):
+            spare = np.full((*feeds[name].shape[:2], rows + SPARE, feeds[name].shape[3]), LOUD, np.float32)
+            given[name] = np.concatenate([feeds[name], spare], axis=2)
+        found = graph(given)
+        for name in (*outputs.present_keys, *outputs.present_values):
+            found[name] = found[name][:, :, :total]
+        return found
+
+    return run
+
+
 def measure(decoder: Decoder, graph: Graph, cases: Sequence[Case] = CASES) -> tuple[Parity, ...]:
     """The difference of every case, beside what it may be."""
     return tuple(Parity(case.name, _difference(decoder, graph, case), case.tolerance) for case in cases)
+
+
+def measure_rough(decoder: Decoder, graph: Graph, cases: Sequence[Case]) -> tuple[Parity, ...]:
+    """How far a quantized graph's distributions are from the model's own: the mean TV over the rows of all cases.
+
+    No draft needs to be near; one that is further than ROUGH from itself in float32 was not quantized but broken.
+    """
+    distances: list[float] = []
+    for case in cases:
+        sequences, outputs = _run(decoder, graph, case)
+        logits = outputs[output_names(decoder.config.layers).logits]
+        first = max(case.rows) - (case.kept or max(case.rows))
+        for at, (sequence, before, now) in enumerate(zip(sequences, case.past, case.rows, strict=True)):
+            distances += _distances(logits[at, : now - first], sequence.logits[before + first :])
+    return (Parity("mean TV to float32", math.fsum(distances) / len(distances), ROUGH),)
+
+
+def _distances(found: Array, expected: Floats) -> list[float]:
+    """TV between the distributions of each row."""
+    if found.shape != expected.shape or not np.isfinite(found).all():
+        return [1.0]
+    p, q = (_softmax(rows.astype(np.float64)) for rows in (found, expected))
+    distances: list[float] = (np.abs(p - q).sum(axis=1) / 2).tolist()
+    return distances
+
+
+def _softmax(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(rows - rows.max(axis=1, keepdims=True))
+    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return found
 
 
 def require(parity: Sequence[Parity]) -> None:
@@ -91,12 +155,17 @@ def require(parity: Sequence[Parity]) -> None:
 
 
 def _difference(decoder: Decoder, graph: Graph, case: Case) -> float:
+    sequences, outputs = _run(decoder, graph, case)
+    return max(_differences(decoder, case, sequences, outputs))
+
+
+def _run(decoder: Decoder, graph: Graph, case: Case) -> tuple[list[Alone], dict[str, Array]]:
+    """Each sequence of a case by itself, and what the graph makes of them together."""
     chance = np.random.default_rng(0)
     sequences = [
         _reference(decoder, chance, past + rows, case.at_end) for past, rows in zip(case.past, case.rows, strict=True)
     ]
-    outputs = graph(_feeds(decoder, chance, case, sequences))
-    return max(_differences(decoder, case, sequences, outputs))
+    return sequences, graph(_feeds(decoder, chance, case, sequences))
 
 
 def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_end: bool) -> Alone:
@@ -123,7 +192,7 @@ def _feeds(decoder: Decoder, chance: np.random.Generator, case: Case, sequences:
         mask[at, :before] = mask[at, past : past + now] = 1
         for layer, (key, value) in enumerate(sequence.cache):
             held[0, layer, at, :, :before], held[1, layer, at, :, :before] = key[:, :before], value[:, :before]
-    feeds: dict[str, Array] = {names.tokens: tokens, names.mask: mask, names.positions: positions}
+    feeds: dict[str, Array] = {names.tokens: tokens, names.mask: mask, POSITIONS: positions}
     feeds |= dict(zip(names.past_keys, held[0], strict=True)) | dict(zip(names.past_values, held[1], strict=True))
     if case.kept is not None and names.rows_kept is not None:
         feeds[names.rows_kept] = np.array(case.kept, dtype=np.int64)

@@ -7,39 +7,73 @@ from pathlib import Path
 
 import onnx_ir as ir
 
-from journee.model import Decoder
 from journee.tokenizer import tokenizer_hash
 from journee_deploy.manifest import GraphRecord, Parity, RoleRecord
 from journee_export.graph import build_graph, count_operators, router_kind
 from journee_export.model_folder import write_model_folder
-from journee_export.parity import measure, require
+from journee_export.parity import CASES, as_concat, measure, measure_rough, require, shared_cases
+from journee_export.quantize import ACCURACY_LEVEL, SUFFIXES, quantize
 from journee_export.session import GraphSession
+from journee_export.shared_cache import share_cache, shared_input_names, why_not_shared
 from journee_export.source import RoleSource
 from journee_export.trace import OPSET, input_names, output_names
 from journee_export.weights import write_graph
-
-GRAPH = "model.onnx"
-WEIGHTS = "model.onnx_data"
-VARIANT = "concat-fp32"
 
 Say = Callable[[str], None]
 
 
 def write_role(bundle: Path, name: str, source: RoleSource, inline: bool, say: Say) -> RoleRecord:
-    """Write the role's folder into `bundle`; ExportError if the graph doesn't compute what the model does."""
+    """Write the role's folder into `bundle`; ExportError if a graph doesn't compute what the model does."""
     folder = bundle / name
     (folder / "onnx").mkdir(parents=True)
     write_model_folder(folder, source)
     say(f"Tracing the {name}")
-    model = build_graph(source.decoder, inline)
-    write_graph(model, source.decoder, folder / "onnx", GRAPH, WEIGHTS)
+    models = {"concat": build_graph(source.decoder, inline)}
+    if reason := why_not_shared(source.decoder.config):
+        say(f"The {name} gets no graph with a shared cache, the faster one on CPU: {reason}")
+    else:
+        models["shared"] = share_cache(models["concat"], source.decoder.config)
+    if source.precision != "float32":
+        say(f"Quantizing the {name} to {source.precision}")
     say(f"Comparing the {name} with PyTorch")
-    parity = measure(source.decoder, GraphSession(folder / "onnx" / GRAPH))
+    graphs = [_write(folder, source, cache, quantize(model, source.precision)) for cache, model in models.items()]
+    return _role_record(name, source, tuple(graphs))
+
+
+def _write(folder: Path, source: RoleSource, cache: str, model: ir.Model) -> GraphRecord:
+    """One variant of the graph; all share a weights file."""
+    suffix = SUFFIXES[source.precision]
+    file, weights = f"model{'_shared' if cache == 'shared' else ''}{suffix}.onnx", f"model{suffix}.onnx_data"
+    write_graph(model, source.decoder, folder / "onnx", file, weights)
+    parity = _compared(source, cache, GraphSession(folder / "onnx" / file))
     require(parity)
-    return _role_record(name, source, _graph_record(name, source.decoder, model, parity))
+    layers = source.decoder.config.layers
+    return GraphRecord(
+        id=f"{cache}-{'fp32' if source.precision == 'float32' else source.precision}",
+        cache="shared" if cache == "shared" else "concat",
+        precision=source.precision,
+        opset=OPSET,
+        accuracy_level=None if source.precision == "float32" else ACCURACY_LEVEL,
+        router=router_kind(model),
+        file=f"{folder.name}/onnx/{file}",
+        weights=(f"{folder.name}/onnx/{weights}",),
+        inputs=shared_input_names(layers) if cache == "shared" else input_names(layers),
+        outputs=output_names(layers),
+        operators=count_operators(model),
+        parity=parity,
+        row_rule=None,
+    )
 
 
-def _role_record(name: str, source: RoleSource, graph: GraphRecord) -> RoleRecord:
+def _compared(source: RoleSource, cache: str, session: GraphSession) -> tuple[Parity, ...]:
+    config = source.decoder.config
+    shared = cache == "shared"
+    graph = as_concat(session, config.layers) if shared else session
+    cases = shared_cases(config.context_length) if shared else CASES
+    return (measure if source.precision == "float32" else measure_rough)(source.decoder, graph, cases)
+
+
+def _role_record(name: str, source: RoleSource, graphs: tuple[GraphRecord, ...]) -> RoleRecord:
     config = source.decoder.config
     return RoleRecord(
         vocabulary_size=config.vocab_size,
@@ -53,25 +87,6 @@ def _role_record(name: str, source: RoleSource, graph: GraphRecord) -> RoleRecor
         tokenizer=f"{name}/tokenizer.json",
         vocabulary_hash=tokenizer_hash(source.tokenizer),
         corpus_hash=source.corpus_hash,
-        graphs=(graph,),
+        graphs=graphs,
         source=source.origin,
-    )
-
-
-def _graph_record(name: str, decoder: Decoder, model: ir.Model, parity: tuple[Parity, ...]) -> GraphRecord:
-    layers = decoder.config.layers
-    return GraphRecord(
-        id=VARIANT,
-        cache="concat",
-        precision="float32",
-        opset=OPSET,
-        accuracy_level=None,
-        router=router_kind(model),
-        file=f"{name}/onnx/{GRAPH}",
-        weights=(f"{name}/onnx/{WEIGHTS}",),
-        inputs=input_names(layers),
-        outputs=output_names(layers),
-        operators=count_operators(model),
-        parity=parity,
-        row_rule=None,
     )

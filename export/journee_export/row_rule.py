@@ -16,17 +16,20 @@ RUNTIME = "onnxruntime"
 PROVIDER = "cpu"
 
 
-def with_row_rule(record: RoleRecord, folder: Path) -> RoleRecord:
-    """`record` with the rule found by opening the role's `folder` (of a bundle with a manifest), if there is
-    one.
+def with_row_rules(record: RoleRecord, folder: Path) -> RoleRecord:
+    """`record` with the rule of each graph, found by opening the role's `folder` (of a bundle with a manifest), where
+    there is one.
     """
-    model = find_runtime(RUNTIME).open(folder, folder.name, OpenOptions(PROVIDER))
+    return replace(record, graphs=tuple(replace(graph, row_rule=_found(folder, graph.id)) for graph in record.graphs))
+
+
+def _found(folder: Path, graph: str) -> FoundRule | None:
+    model = find_runtime(RUNTIME).open(folder, folder.name, OpenOptions(PROVIDER, verify=False, graph=graph))
     try:
         rule = model.row_rule
     finally:
         model.close()
     if rule is None:
-        return record
+        return None
     where = f"{RUNTIME}, {PROVIDER}, {platform.system()} {platform.machine()}"
-    found = FoundRule(rule.rows, rule.multiple, rule.fixed, where)
-    return replace(record, graphs=(replace(record.graphs[0], row_rule=found), *record.graphs[1:]))
+    return FoundRule(rule.rows, rule.multiple, rule.fixed, where)

@@ -15,6 +15,7 @@ from journee_deploy.runtime import RuntimeFailure
 from journee_export.bundle import export_bundle
 from journee_export.command import ExportFailed
 from journee_export.errors import ExportError
+from journee_export.quantize import Precision
 from journee_export.source import load_sources
 from journee_export.summary import show_summary
 from journee_export.whole_folder import check_destination
@@ -22,12 +23,21 @@ from journee_export.whole_folder import check_destination
 EXPECTED = (CheckpointError, ConfigError, ExportError, BundleError, RuntimeFailure)
 
 
-def run(console: Console, target: Path, draft: Path | None, destination: Path, *, inline: bool, force: bool) -> None:
+def run(
+    console: Console,
+    target: Path,
+    draft: Path | Precision | None,
+    destination: Path,
+    *,
+    precision: Precision,
+    inline: bool,
+    force: bool,
+) -> None:
     """Export and print the summary; ExportFailed carries the message of whatever stopped it."""
     try:
         check_destination(destination, force)
         with console.status("Reading checkpoints") as status:
-            roles = load_sources(target, draft)
+            roles = load_sources(target, draft, precision)
             bundle = export_bundle(roles, destination, inline=inline, force=force, say=_teller(console, status))
     except EXPECTED as error:
         raise ExportFailed(str(error)) from None

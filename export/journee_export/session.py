@@ -1,5 +1,5 @@
-"""A graph, loaded and run as it stands: what parity is measured through. The one file here that imports
-onnxruntime.
+"""A graph, loaded and run as it stands: what parity is measured through; and ONNX Runtime's quantizer. The one file
+here that imports onnxruntime.
 """
 
 from __future__ import annotations
@@ -34,3 +34,12 @@ class GraphSession:
         """All outputs by name."""
         with foreign("running the graph with ONNX Runtime"):
             return dict(zip(self.outputs, self._session.run(None, dict(feeds)), strict=True))
+
+
+def block_quantizer(proto: Any, **options: Any) -> Any:
+    """ONNX Runtime's `MatMulNBitsQuantizer`, which is imported here: it takes a second."""
+    from onnxruntime.quantization.matmul_nbits_quantizer import (  # type: ignore[import-untyped]  # noqa: PLC0415
+        MatMulNBitsQuantizer,
+    )
+
+    return MatMulNBitsQuantizer(proto, **options)

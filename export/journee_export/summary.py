@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from journee_deploy.bundle import Bundle
-from journee_deploy.manifest import MANIFEST, RoleRecord
+from journee_deploy.manifest import MANIFEST, GraphRecord, RoleRecord
 
 COMMON = 10
 """Operators listed by name; the others are counted together."""
@@ -19,9 +19,10 @@ def show_summary(console: Console, bundle: Bundle) -> None:
     console.print(_files(bundle), _models(bundle), _operators(bundle), _parity(bundle))
     roles = " and ".join(bundle.roles)
     size = sum(record.size for record in bundle.manifest.files.values())
-    worst = max(found.difference for role in bundle.roles for found in bundle.manifest.roles[role].graphs[0].parity)
+    exact = [graph for _, graph in _graphs(bundle) if graph.precision == "float32"]
+    worst = max(found.difference for graph in exact for found in graph.parity)
     console.print(
-        f"Wrote {bundle.root}: {roles}, {_megabytes(size)}; every graph within {worst:.1e} of PyTorch.",
+        f"Wrote {bundle.root}: {roles}, {_megabytes(size)}; every float32 graph within {worst:.1e} of PyTorch.",
         soft_wrap=True,
         highlight=False,
     )
@@ -46,8 +47,8 @@ def _models(bundle: Bundle) -> Table:
     table.add_row("blocks, key heads, width", *(_shape(record) for record in records))
     table.add_row("vocabulary, context", *(f"{r.vocabulary_size:,}, {r.context_length:,}" for r in records))
     table.add_row("router", *(record.graphs[0].router for record in records))
-    table.add_row("nodes", *(f"{sum(record.graphs[0].operators.values()):,}" for record in records))
-    table.add_row("row rule here", *(_row_rule(record) for record in records))
+    for name, fact in (("graphs", _identity), ("nodes", _nodes), ("row rule here", _row_rule)):
+        table.add_row(name, *("\n".join(map(fact, record.graphs)) for record in records))
     return table
 
 
@@ -70,20 +71,36 @@ def _operators(bundle: Bundle) -> Table:
     return table
 
 
-def _row_rule(record: RoleRecord) -> str:
-    found = record.graphs[0].row_rule
-    return str(found.rule) if found else "none looked for or found"
+def _identity(graph: GraphRecord) -> str:
+    return graph.id
+
+
+def _nodes(graph: GraphRecord) -> str:
+    return f"{sum(graph.operators.values()):,}"
+
+
+def _row_rule(graph: GraphRecord) -> str:
+    return str(graph.row_rule.rule) if graph.row_rule else "none looked for or found"
 
 
 def _parity(bundle: Bundle) -> Table:
-    """A case a row; the cases are the same for every role."""
+    """A case a row, a graph a column; graphs differ in the cases that they can be run on."""
     table = Table("largest difference from PyTorch", title="Parity", title_justify="left")
-    columns = [bundle.manifest.roles[role].graphs[0].parity for role in bundle.roles]
-    for role in (*bundle.roles, "allowed"):
-        table.add_column(role, justify="right")
-    for cases in zip(*columns, strict=True):
-        table.add_row(cases[0].case, *(f"{found.difference:.1e}" for found in cases), f"{cases[0].tolerance:.0e}")
+    columns = {name: {found.case: found for found in graph.parity} for name, graph in _graphs(bundle)}
+    for name in columns:
+        table.add_column(name, justify="right")
+    table.add_column("allowed", justify="right")
+    for case in dict.fromkeys(case for column in columns.values() for case in column):
+        found = [column.get(case) for column in columns.values()]
+        allowed = max(parity.tolerance for parity in found if parity)
+        table.add_row(case, *(f"{parity.difference:.1e}" if parity else "" for parity in found), f"{allowed:.0e}")
     return table
+
+
+def _graphs(bundle: Bundle) -> list[tuple[str, GraphRecord]]:
+    """Every graph, by role and id."""
+    roles = bundle.manifest.roles
+    return [(f"{role} {graph.id}", graph) for role in bundle.roles for graph in roles[role].graphs]
 
 
 def _megabytes(size: int) -> str:

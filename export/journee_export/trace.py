@@ -30,6 +30,7 @@ from journee_export.router_op import router_node
 from journee_export.sparse_dispatch import dispatch_with_if
 
 OPSET = 24
+POSITIONS = "position_ids"
 EXAMPLE = (2, 5, 7)
 """Batch, rows and past of the example inputs."""
 
@@ -43,7 +44,7 @@ def input_names(layers: int) -> Inputs:
     """Names of the graph's inputs."""
     keys = tuple(f"past_key_values.{layer}.key" for layer in range(layers))
     values = tuple(f"past_key_values.{layer}.value" for layer in range(layers))
-    return Inputs("input_ids", "attention_mask", "position_ids", keys, values, "num_logits_to_keep")
+    return Inputs("input_ids", "attention_mask", POSITIONS, keys, values, "num_logits_to_keep")
 
 
 def output_names(layers: int) -> Outputs:

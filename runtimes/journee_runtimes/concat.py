@@ -39,7 +39,9 @@ class ConcatForward:
     def run(self, past: Arrays, tokens: Ids, mask: Ids, positions: Ids, keep: int) -> tuple[Rows, Arrays]:
         names = self._inputs
         feeds: dict[str, NDArray[Any]] = dict(zip(self._past, past, strict=True))
-        feeds |= {names.tokens: tokens[None], names.mask: mask[None], names.positions: positions[None]}
+        feeds |= {names.tokens: tokens[None], names.mask: mask[None]}
+        if names.positions:
+            feeds[names.positions] = positions[None]
         if names.rows_kept:
             feeds[names.rows_kept] = np.array(keep, np.int64)
         logits, *present = self._answers(feeds)
@@ -55,6 +57,13 @@ class ConcatForward:
             return list(self._session.run(self._outputs, feeds))
         except Exception as error:  # noqa: BLE001  (ONNX Runtime raises a class of its own a status)
             raise RuntimeFailure(f"{self._place}: the run failed: {first_line(error)}") from None
+
+    @property
+    def in_place(self) -> bool:
+        return False
+
+    def free(self, cache: Arrays) -> None:
+        """Arrays go with their last reference."""
 
     def trim(self, cache: Arrays, length: int) -> Arrays:
         return tuple(np.ascontiguousarray(part[:, :, :length]) for part in cache)

@@ -36,7 +36,8 @@ def check_ports(place: str, role: BundleRole, inputs: Sequence[Port], outputs: S
     _check_names(place, "outputs", role.outputs.names(), outputs)
     ports = {port.name: port for port in (*inputs, *outputs)}
     for name in (role.inputs.tokens, role.inputs.mask, role.inputs.positions):
-        _check(place, ports[name], (INTEGER,), (None, None))
+        if name:
+            _check(place, ports[name], (INTEGER,), (None, None))
     if role.inputs.rows_kept:
         _check(place, ports[role.inputs.rows_kept], (INTEGER,), ())
     _check(place, ports[role.outputs.logits], FLOATS, (None, None, role.vocabulary_size))

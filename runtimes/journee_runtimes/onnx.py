@@ -3,8 +3,9 @@
 Sessions are made with threads that don't spin (two spinning pools fight for the same cores) and with ONNX
 Runtime's fallbacks off: a session that is not on the provider asked for is an error.
 
-The cache of `concat` graphs is kept as host arrays, which on CPU are passed without a copy. On CUDA that
-copies the cache to the device and back in each run: right, but not fast, and not yet tried on a device.
+Of a role's graph variants, CPU takes the first with a shared buffer if there is one, CUDA the first of all (usually
+`concat`, whose cache is kept as host arrays: right there, but not fast, and not yet tried on a device);
+`OpenOptions.graph` names another.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from journee_runtimes.builds import check_builds, installed_builds
 from journee_runtimes.concat import ConcatForward
 from journee_runtimes.graph_io import Port, check_ports
 from journee_runtimes.session import Node, Session, first_line
+from journee_runtimes.shared import SharedForward
 
 ORT: Any = onnxruntime
 """The package, which has no types."""
@@ -59,14 +61,19 @@ class OnnxRuntime:
 
     def open(self, source: Path, role: str, options: OpenOptions) -> Model:
         self._check_provider(options.provider)
-        record = role_of(source, options.verify)
+        record = chosen_role(role_of(source, options.verify), options)
         if record.name != role:
             raise RuntimeFailure(f"{source}: is the {record.name} of its bundle, not its {role}; give BUNDLE/{role}")
         threads = options.threads or usable_threads()
         session = make_session(record.graph, options.provider, threads)
         name = f"{record.root.name} {role}"
-        forward = ConcatForward(session, record, check_ports(str(record.graph), record, *ports_of(session)))
-        model = SlotModel(forward, Facts(name, record.vocabulary_size, record.context_length))
+        cache_type = check_ports(str(record.graph), record, *ports_of(session))
+        facts = Facts(name, record.vocabulary_size, record.context_length)
+        model = (
+            SlotModel(SharedForward(session, record, cache_type), facts)
+            if record.graph_record.cache == "shared"
+            else SlotModel(ConcatForward(session, record, cache_type), facts)
+        )
         if options.row_rule:
             model.settle(rule_key(record, options.provider, threads))
         return model
@@ -76,6 +83,20 @@ class OnnxRuntime:
             return
         hint = "install journee-deploy[cuda] instead of [cpu]" if provider == "cuda" else "choose one of those"
         raise RuntimeFailure(f"no provider {provider!r} here; there are: {', '.join(self.providers())}; {hint}")
+
+
+def chosen_role(role: BundleRole, options: OpenOptions) -> BundleRole:
+    """The role with the graph variant that is asked for, or that suits the provider."""
+    if options.graph is not None:
+        role = role.with_graph(options.graph)
+    elif options.provider == "cpu":
+        shared = [graph.id for graph in role.record.graphs if graph.cache == "shared"]
+        role = role.with_graph(shared[0]) if shared else role
+    if role.graph_record.cache == "shared" and options.provider != "cpu":
+        raise RuntimeFailure(
+            f"{role}: graph {role.variant} has a shared buffer, which runs on cpu only so far; choose another graph"
+        )
+    return role
 
 
 def make_session(graph: Path, provider: str, threads: int) -> Session:

@@ -155,7 +155,7 @@ TEXTS = {
     '{"format": "journee-bundle", "version": true}': "version: expected an integer of at least 1, found True",
     '{"format": "journee-bundle", "version": 1.0}': "version: expected an integer of at least 1, found 1.0",
     '{"format": "journee-bundle", "version": 0}': "version: expected an integer of at least 1, found 0",
-    '{"format": "journee-bundle", "version": 2}': "version 2 is newer than this journee-deploy reads (1); upgrade",
+    '{"format": "journee-bundle", "version": 3}': "version 3 is newer than this journee-deploy reads (2); upgrade",
     '{"format": "journee-bundle", "version": 1, "version": 1}': "key given twice: 'version'",
     "{" + ", ".join(f'"k{i}": 1' for i in range(100_000)) + ', "k7": 2}': "key given twice: 'k7'",
     '{"format": "journee-bundle", "version": NaN}': "NaN is not JSON",
@@ -199,7 +199,9 @@ CHANGES: dict[str, Change] = {
     "roles.draft.layers: expected an integer, found 2.0": lambda m: m["roles"]["draft"].update(layers=2.0),
     "roles.target.graphs: expected at least one, found []": lambda m: m["roles"]["target"].update(graphs=[]),
     "roles.target.graphs: ids must differ": lambda m: graph(m).update(id="concat-q4"),
-    "roles.target.graphs[0].cache: expected one of 'concat', found \"gqa\"": lambda m: graph(m).update(cache="gqa"),
+    "roles.target.graphs[0].cache: expected one of 'concat', 'shared', found \"gqa\"": lambda m: graph(m).update(
+        cache="gqa"
+    ),
     "roles.target.graphs[0]: unknown 'speed'": lambda m: graph(m).update(speed=1),
     "roles.target.graphs[0]: missing 'opset'": lambda m: graph(m).pop("opset"),
     "roles.target.graphs[0].inputs.past_keys: expected one name a layer (2), found 1": lambda m: graph(m)[

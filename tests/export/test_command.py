@@ -24,19 +24,19 @@ from journee.tokenizer import tokenizer_hash
 from journee_deploy.bundle import file_record, open_bundle
 from journee_deploy.manifest import Parity
 from journee_export.command import main
-from journee_export.parity import CASES
+from journee_export.parity import CASES, shared_cases
 from tests.export.conftest import Run
 from tests.export.small_models import CORPUS, DRAFT, TARGET, make_checkpoint, tokenizer_text
 
 FILES = ["config.json", "generation_config.json", "onnx/model.onnx", "onnx/model.onnx_data",
-         "tokenizer.json", "tokenizer_config.json"]  # fmt: skip
+         "onnx/model_shared.onnx", "tokenizer.json", "tokenizer_config.json"]  # fmt: skip
 
 
 def test_it_ends_well_and_says_what_happened(run: Run) -> None:
     assert run.result.exit_code == 0, run.result.output
     last = run.result.output.strip().splitlines()[-1]
     assert re.fullmatch(
-        r"Wrote .*bundle: target and draft, \d\.\d\d MB; every graph within \d\.\de-\d\d of PyTorch.", last
+        r"Wrote .*bundle: target and draft, \d\.\d\d MB; every float32 graph within \d\.\de-\d\d of PyTorch.", last
     )
     for text in ("ai.journee::BooleanRouter", "target/onnx/model.onnx_data", "K+1 rows with a past", "row rule here"):
         assert text in run.result.output
@@ -46,10 +46,18 @@ def test_it_ends_well_and_says_what_happened(run: Run) -> None:
     assert sorted(path.name for path in run.bundle.parent.iterdir()) == ["bundle", "cache", "draft.pt", "target.pt"]
 
 
+def test_a_model_without_a_shared_cache_says_why(run: Run) -> None:
+    text = re.sub(r"\s+", " ", run.result.output)
+    assert "The draft gets no graph with a shared cache, the faster one on CPU: its heads are 8 wide" in text
+    assert "The target gets no graph" not in text
+
+
 def test_the_bundle_holds_what_the_manifest_says(run: Run) -> None:
     bundle = open_bundle(run.bundle)
     assert bundle.roles == ("target", "draft")
-    assert list(bundle.manifest.files) == [f"{role}/{name}" for role in ("draft", "target") for name in FILES]
+    expected = [f"{role}/{name}" for role in ("draft", "target") for name in FILES]
+    expected.remove("draft/onnx/model_shared.onnx")
+    assert list(bundle.manifest.files) == expected
     for name, config, checkpoint in (("target", TARGET, run.target), ("draft", DRAFT, run.draft)):
         role = bundle.role(name)
         assert (role.vocabulary_size, role.context_length) == (config.vocab_size, config.context_length)
@@ -73,8 +81,14 @@ def test_parity_and_the_row_rule_are_recorded(run: Run) -> None:
         parity = bundle.role(name).graph_record.parity
         assert [found.case for found in parity] == [case.name for case in CASES]
         assert all(found.difference <= found.tolerance for found in parity)
-    rule = bundle.role("target").graph_record.row_rule
-    assert rule is None or rule.where.startswith("onnxruntime, cpu, ")
+    shared = bundle.role("target", "shared-fp32").graph_record
+    assert [found.case for found in shared.parity] == [case.name for case in shared_cases(TARGET.context_length)]
+    assert all(found.difference <= found.tolerance for found in shared.parity)
+    assert shared.weights == bundle.role("target").graph_record.weights
+    assert shared.router == "function"
+    assert shared.operators["com.microsoft::GroupQueryAttention"] == TARGET.layers
+    for graph in bundle.role("target").record.graphs:
+        assert graph.row_rule is None or graph.row_rule.where.startswith("onnxruntime, cpu, ")
     assert bundle.role("draft").graph_record.row_rule is None
     assert bundle.role("target").graph_record.router == "function"
     assert bundle.role("draft").graph_record.router == "none"
@@ -83,8 +97,8 @@ def test_parity_and_the_row_rule_are_recorded(run: Run) -> None:
 def test_the_model_folder_speaks_transformers(run: Run) -> None:
     config = json.loads((run.bundle / "target/config.json").read_text())
     expected = {
-        "model_type": "journee", "vocab_size": 260, "hidden_size": 32, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 96,
+        "model_type": "journee", "vocab_size": 260, "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 96,
         "rope_theta": 10000.0, "eos_token_id": 0, "num_local_experts": 4, "num_experts_per_tok": 2,
     }  # fmt: skip
     assert {name: config[name] for name in expected} == expected
@@ -176,18 +190,19 @@ def test_an_output_must_be_named(run: Run) -> None:
 def quick(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """Tracing is replaced by a copy of files from an earlier export: what follows it is what is tried."""
 
-    def build(decoder: object, inline: bool) -> None:
-        return None
+    def nothing(*arguments: object) -> str:
+        return "a graph"
 
     def write(model: object, decoder: object, folder: Path, graph: str, weights: str) -> None:
         for name in (graph, weights):
             (folder / name).write_bytes((run.bundle / "target/onnx" / name).read_bytes())
 
-    monkeypatch.setattr(journee_export.role, "build_graph", build)
+    monkeypatch.setattr(journee_export.role, "build_graph", nothing)
+    monkeypatch.setattr(journee_export.role, "share_cache", nothing)
     monkeypatch.setattr(journee_export.role, "write_graph", write)
     monkeypatch.setattr(journee_export.role, "router_kind", lambda model: "function")
     monkeypatch.setattr(journee_export.role, "count_operators", lambda model: {"MatMul": 1})
-    monkeypatch.setattr(journee_export.bundle, "with_row_rule", lambda record, folder: record)
+    monkeypatch.setattr(journee_export.bundle, "with_row_rules", lambda record, folder: record)
 
 
 @pytest.mark.usefixtures("quick")
@@ -210,7 +225,7 @@ def test_force_replaces_a_bundle_and_keeps_it_when_the_new_one_fails(
     second = CliRunner().invoke(main, [str(run.target), "-o", str(tmp_path / "b"), "--force"])
     assert second.exit_code == 0, second.output
     assert (tmp_path / "b/journee.json").stat().st_ino != written
-    monkeypatch.setattr(journee_export.role, "measure", lambda decoder, graph: (Parity("prefill", 1.0, 1e-4),))
+    monkeypatch.setattr(journee_export.role, "measure", lambda *arguments: (Parity("prefill", 1.0, 1e-4),))
     assert "prefill: 1 (allowed 0.0001)" in refusal([run.target, "-o", tmp_path / "b", "--force"], tmp_path)
     assert open_bundle(tmp_path / "b").roles == ("target",)
 

@@ -21,10 +21,10 @@ PORTS = {
     "input_ids": ("INT64", ["batch", "rows"]),
     "attention_mask": ("INT64", ["batch", "total"]),
     "position_ids": ("INT64", ["batch", "rows"]),
-    "past_key_values.0.key": ("FLOAT", ["batch", 2, "past", 8]),
-    "past_key_values.0.value": ("FLOAT", ["batch", 2, "past", 8]),
-    "past_key_values.1.key": ("FLOAT", ["batch", 2, "past", 8]),
-    "past_key_values.1.value": ("FLOAT", ["batch", 2, "past", 8]),
+    "past_key_values.0.key": ("FLOAT", ["batch", 2, "past", 16]),
+    "past_key_values.0.value": ("FLOAT", ["batch", 2, "past", 16]),
+    "past_key_values.1.key": ("FLOAT", ["batch", 2, "past", 16]),
+    "past_key_values.1.value": ("FLOAT", ["batch", 2, "past", 16]),
     "num_logits_to_keep": ("INT64", []),
 }
 

@@ -59,6 +59,7 @@ class FakeForward:
     runs: int = 0
     padding: int = 0
     trims: list[int] = field(default_factory=list)
+    freed: int = 0
     closed: bool = False
 
     def empty(self) -> Text:
@@ -77,6 +78,13 @@ class FakeForward:
         text = (*past, *tokens.tolist())
         wanted = range(len(text) - keep + 1, len(text) + 1)
         return np.stack([expected(text[:end]) + added for end in wanted]), text
+
+    @property
+    def in_place(self) -> bool:
+        return False
+
+    def free(self, cache: Text) -> None:
+        self.freed += 1
 
     def trim(self, cache: Text, length: int) -> Text:
         assert 0 < length < len(cache)

@@ -124,7 +124,9 @@ def test_a_rule_is_remembered_by_the_weights_too(tmp_path: Path) -> None:
     """With routed experts, how many rows a kernel gets depends on the weights."""
     write_small_bundle(tmp_path / "small")
     role = open_bundle(tmp_path / "small").role("target")
-    other = replace(role, weights_sha256="0" * 64)
+    damaged = {name: replace(record, sha256="0" * 64) for name, record in role.files.items()}
+    other = replace(role, files={**damaged, role.graph_record.file: role.files[role.graph_record.file]})
+    assert other.graph_sha256 == role.graph_sha256
     assert role.weights_sha256 == file_record(role.weights[0]).sha256
     assert rule_key(role, "cpu", 1) != rule_key(other, "cpu", 1)
 
