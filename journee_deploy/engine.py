@@ -20,7 +20,7 @@ from journee_deploy.runtime import Model, Step
 
 @dataclass(slots=True)
 class Meter:
-    """What one generation cost, by role: runs, rows of padding, seconds inside the model; and seconds in all."""
+    """What one generation cost, by role: runs, rows of padding, seconds inside the graph; and seconds in all."""
 
     runs: dict[str, int] = field(default_factory=dict[str, int])
     padding: dict[str, int] = field(default_factory=dict[str, int])
@@ -72,10 +72,10 @@ class Engine:
     def _answer(self, run: Run, slot: int, ops: Arena, meter: Meter) -> int:
         model = self.models[run.role]
         with self._locks[run.role]:
-            padding = model.counters.padding
-            began = perf_counter()
+            counters = model.counters
+            padding, seconds = counters.padding, counters.seconds
             (rows,) = model.run([Step(slot, tuple(run.tokens), run.start, run.keep)])
-            meter.add(run.role, model.counters.padding - padding, perf_counter() - began)
+            meter.add(run.role, counters.padding - padding, counters.seconds - seconds)
         return ops.hold(run.role, run.start + len(run.tokens) - run.keep + 1, rows)
 
     def close(self) -> None:

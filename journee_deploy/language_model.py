@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Unpack
 
@@ -39,6 +40,15 @@ from journee_deploy.request import Options, Request, RequestError
 from journee_deploy.runtime import Model
 from journee_deploy.text import Codec, Piece, Pieces, StopStrings
 
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """What a generation computes with; a profile puts timed ones in their place."""
+
+    ops: type[VectorOps] = VectorOps
+    chance: type[Chance] = Chance
+
+
 DraftKind = Literal["model", "ngram", "uniform", "none"]
 
 
@@ -64,6 +74,7 @@ class LanguageModel:
             models["draft"] = draft
         self.draft: DraftKind = draft if isinstance(draft, str) else "model"
         self.engine = Engine(models)
+        self.instruments = Instruments()
         for model in models.values():
             if model.vocabulary_size < codec.size:
                 raise RequestError(
@@ -145,11 +156,11 @@ class Stream(Iterator[Piece]):
             lm.codec.check(sequence)
         draft = lm.drafting(request)
         seed = secrets.randbits(64) if request.seed is None else request.seed
-        ops = VectorOps(tokens, lm.codec.size, request.sampling(), lm.ends)
+        ops = lm.instruments.ops(tokens, lm.codec.size, request.sampling(), lm.ends)
         controller = speculate(
             tokens,
             ops=ops,
-            chance=Chance(ops, VectorPhilox(seed, request.sample)),
+            chance=lm.instruments.chance(ops, VectorPhilox(seed, request.sample)),
             rule=lm.rule(request),
             draft=draft,
             pace=ConstantPace(request.length()),

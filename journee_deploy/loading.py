@@ -23,6 +23,7 @@ def load(
     provider: str = "cpu",
     draft_provider: str | None = None,
     threads: int = 0,
+    row_rule: bool = True,
     verify: bool = True,
 ) -> LanguageModel:
     """Open the folder that `journee-export` wrote.
@@ -32,6 +33,8 @@ def load(
     runtime         the name of an installed runtime
     provider        where the target runs, such as "cpu" or "cuda"; `draft_provider` the draft, the same if None
     threads         a model's threads; 0 lets the runtime choose
+    row_rule        False runs the target without padding, a little faster: then rows may change with the run they are
+                    in, and no promise holds exactly
     verify          hash every file first; sizes, names and paths are checked always
 
     Raises BundleError for a bundle that is broken, RuntimeFailure for a runtime or provider that is not there.
@@ -43,13 +46,13 @@ def load(
     codec = Codec.from_file(role.tokenizer)
     with ExitStack() as opened_models:
 
-        def open_role(name: str, where: str, row_rule: bool) -> Model:
-            options = OpenOptions(where, threads, row_rule=row_rule, verify=False)  # hashed above, if at all
+        def open_role(name: str, where: str, ruled: bool) -> Model:
+            options = OpenOptions(where, threads, row_rule=ruled, verify=False)  # hashed above, if at all
             model = found.open(opened.role(name).folder, name, options)
             opened_models.callback(model.close)
             return model
 
-        target = open_role("target", provider, True)
+        target = open_role("target", provider, row_rule)
         drafting: Model | DraftKind = kind
         if kind == "model":
             drafting = open_role("draft", draft_provider or provider, False)

@@ -19,8 +19,8 @@ class Report:
     judgements   a record a token, if asked for
     row_rule     under which the target ran, or None: then `row_rule_note` says why, and no promise holds exactly, since
                  rows of one run may change each other by rounding
-    seconds      by stage: target, draft, the rest of the loop (controller, distributions, text), total, and until the
-                 first tokens
+    seconds      by stage: inside the graphs of target and draft, the rest of the loop (runtime, controller,
+                 distributions, text), total, and until the first tokens
     """
 
     rule: str

@@ -78,8 +78,8 @@ class OpenOptions:
 
 @dataclass(slots=True)
 class Counters:
-    """Running totals of one model since it was opened: runs, rows asked for, rows of padding apart, seconds
-    inside it.
+    """Running totals of one model since it was opened: runs, rows asked for, rows of padding apart, seconds inside its
+    graph.
     """
 
     runs: int = 0

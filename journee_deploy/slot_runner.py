@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Generic
 
 import numpy as np
@@ -113,7 +114,7 @@ class Runner(Generic[Cache]):
         tokens = (*slot.tokens[first : step.start], *step.tokens)
         wanted: list[Rows] = []
         for piece in pieces:
-            rows = self._piece(slot, tokens[piece.start - first : piece.end - first], piece, garbage)
+            rows = self._piece(slot, tokens[piece.start - first : piece.end - first], piece, garbage, counters)
             counters.runs += 1
             counters.padding += piece.rows
             if len(rows):
@@ -122,13 +123,17 @@ class Runner(Generic[Cache]):
         counters.padding -= len(step.tokens)
         return wanted[0] if len(wanted) == 1 else np.concatenate(wanted)
 
-    def _piece(self, slot: Slot[Cache], tokens: tuple[int, ...], piece: Piece, garbage: Sequence[int]) -> Rows:
+    def _piece(
+        self, slot: Slot[Cache], tokens: tuple[int, ...], piece: Piece, garbage: Sequence[int], counters: Counters
+    ) -> Rows:
         past = slot.rewind(piece.start, self.forward)
         filler = (*garbage, *[PADDING] * piece.padding)[: piece.padding]
         total = piece.start + piece.rows
         mask = self._masks[self._longest - piece.end : self._longest + piece.padding]
         positions = self._positions[piece.start : total]
+        began = perf_counter()
         rows, cache = self.forward.run(past, np.array(tokens + filler, np.int64), mask, positions, piece.keep)
+        counters.seconds += perf_counter() - began
         self._check_rows(rows, piece.keep)
         slot.advance(tokens, cache, total)
         last = piece.keep - piece.padding

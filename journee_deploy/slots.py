@@ -7,7 +7,6 @@ A batch is run slot after slot: one sequence a run keeps a row's neighbours out 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 from typing import Generic
 
 from journee_deploy.forward import Cache, Forward
@@ -64,13 +63,9 @@ class SlotModel(Generic[Cache]):
         self.adopt(*remembered(key, lambda: find_row_rule(runner)))
 
     def run(self, steps: Sequence[Step]) -> list[Rows]:
-        began = perf_counter()
         runner = self._opened()
         self._check_batch(steps)
-        try:
-            return [self._step(runner, step) for step in steps]
-        finally:
-            self._counters.seconds += perf_counter() - began
+        return [self._step(runner, step) for step in steps]
 
     def held(self, slot: int) -> int:
         return len(self._slots[slot].tokens) if slot in self._slots else 0

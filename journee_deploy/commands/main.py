@@ -7,6 +7,7 @@ import click
 from journee_deploy.commands.failures import PlainFailures
 from journee_deploy.commands.generate import generate
 from journee_deploy.commands.inspect import inspect
+from journee_deploy.commands.profile import profile_command
 from journee_deploy.commands.verify import verify
 
 
@@ -18,4 +19,5 @@ def main() -> None:
 
 main.add_command(generate)
 main.add_command(inspect)
+main.add_command(profile_command)
 main.add_command(verify)
