@@ -4,6 +4,7 @@ here that imports onnxruntime.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -42,4 +43,5 @@ def block_quantizer(proto: Any, **options: Any) -> Any:
         MatMulNBitsQuantizer,
     )
 
+    logging.getLogger(MatMulNBitsQuantizer.__module__).setLevel(logging.WARNING)  # it tells of every matrix
     return MatMulNBitsQuantizer(proto, **options)
