@@ -1,4 +1,4 @@
-"""What sampling costs outside the graphs: distributions, draws, and whole rounds of a controller whose models cost nothing.
+"""What sampling costs outside the graphs: distributions, draws, and whole rounds whose models cost nothing.
 
     python benchmarks/sampling.py [--sizes 1024,4096,32000,49152 --runs 9]
 
@@ -80,7 +80,7 @@ def banks(size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 class Pieces:
-    """The steps of a round over rows of these banks: each does all that comes before it, and returns its own seconds."""
+    """The steps of a round over rows of these banks: each does what comes before it; returns its own seconds."""
 
     def __init__(self, size: int, sampling: Sampling) -> None:
         self._rows = banks(size)

@@ -256,7 +256,8 @@ def normalise(k: Vector, best: int, out: Vector | None = None) -> Vector:
     units: Vector = np.divide(k, sum_once(k) / SCALE, out)
     np.floor(units, units)
     units[best] += SCALE - units.sum()
-    return np.multiply(units, _UNIT, units)
+    np.multiply(units, _UNIT, units)
+    return units
 
 
 def top_p(k: Vector, best: int, mass: float) -> Ids:

@@ -110,7 +110,7 @@ class VectorOps(Arena):
             return held.token
         reached = self._reached(handle, held)
         block = int(reached.searchsorted(fraction, "right"))
-        within = np.cumsum(held[block * STRIDE : (block + 1) * STRIDE])
+        within = held[block * STRIDE : (block + 1) * STRIDE].cumsum()
         if block:
             within += reached[block - 1]
         return block * STRIDE + int(within.searchsorted(fraction, "right"))
@@ -118,7 +118,7 @@ class VectorOps(Arena):
     def _reached(self, handle: int, vector: Vector) -> Vector:
         """Cumulative sums after every STRIDE tokens; exact, in whatever order they are added."""
         if handle not in self._running:
-            self._running[handle] = np.cumsum(np.add.reduceat(vector, self._starts))
+            self._running[handle] = np.add.reduceat(vector, self._starts).cumsum()
         return self._running[handle]
 
     def residual(self, p: int, q: int) -> int:

@@ -41,6 +41,7 @@ CACHES = "journee_deploy/controller/caches.py"
 STOPS = "journee_deploy/controller/stops.py"
 PLAIN = "journee_deploy/arithmetic/plain.py"
 VECTORS = "journee_deploy/arithmetic/vectors.py"
+VECTOR_STEPS = "journee_deploy/arithmetic/vector_steps.py"
 ARENA = "journee_deploy/arithmetic/arena.py"
 HISTORY = "journee_deploy/arithmetic/history.py"
 MODEL = "journee_deploy/language_model.py"
@@ -329,8 +330,13 @@ MUTANTS = [
         "sum-in-one-go-in-numpy",
         LEFT,
         "arithmetic",
-        VECTORS,
-        (("    return float(high.sum() * HALF + low.sum())\n", "    return float(k.cumsum()[-1])\n"),),
+        VECTOR_STEPS,
+        (
+            (
+                "    total = float(k.sum())\n    if total < EXACT:\n",
+                "    total = float(k.cumsum()[-1])\n    if total:\n",
+            ),
+        ),
         "tests/arithmetic/test_distribution.py::test_normalising_divides_by_the_sum_rounded_once",
     ),
     Mutant(
@@ -408,8 +414,11 @@ MUTANTS = [
         "min-p-ignored-in-numpy",
         MIN_P,
         "arithmetic",
-        VECTORS,
-        (("    if sampling.min_p > 0.0:\n", "    if sampling.min_p > 1.0:\n"),),
+        VECTOR_STEPS,
+        (
+            ("    if sampling.min_p > 0.0:\n", "    if sampling.min_p > 1.0:\n"),
+            ("    if sampling.min_p == 0.0 or", "    if sampling.min_p <= 1.0 or"),
+        ),
         CASES,
     ),
     Mutant(
@@ -767,8 +776,8 @@ MUTANTS = [
         "reciprocal-temperature",
         OTHER,
         "arithmetic",
-        VECTORS,
-        (("        z = (x - x[best]) / temperature\n", "        z = (x - x[best]) * (1 / temperature)\n"),),
+        VECTOR_STEPS,
+        (("        z /= sampling.temperature\n", "        z *= 1 / sampling.temperature\n"),),
         "tests/arithmetic/test_distribution.py::test_the_code_does_what_the_document_says",
     ),
     Mutant(
