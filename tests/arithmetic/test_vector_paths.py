@@ -83,6 +83,20 @@ def test_top_p_over_ties_and_all_else(family: str, mass: float) -> None:
             assert_plain(row(family, size, seed), Sampling(top_p=mass))
 
 
+@pytest.mark.parametrize("best", range(8))
+def test_among_equals_top_p_keeps_the_best_token_and_then_the_lowest(best: int) -> None:
+    """Logits so near to the best one's that the exponential is 1: all have the same probability, an eighth."""
+    x = np.full(8, -(2.0**-60))
+    x[best] = 0.0
+    for number in range(1, 9):
+        sampling = Sampling(top_p=number / 8 - 2.0**-30)
+        assert_plain(x, sampling)
+        p = distribute(x, sampling)
+        kept = sorted([best, *[token for token in range(8) if token != best][: number - 1]])
+        assert isinstance(p, np.ndarray)
+        assert np.flatnonzero(p).tolist() == kept
+
+
 # Sums.
 
 
