@@ -2,7 +2,7 @@
 
 Portable Python.
 
-Lists of floats in, lists of floats out, one loop a step. `vectors.py` does the same to the bit in NumPy.
+Lists of floats in, lists of floats out, one loop a step. `vector_steps.py` does the same to the bit in NumPy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The arithmetic in NumPy: what ships on CPython. Equal to plain.py to the bit; docs/distributions.md says
-why each step is.
-
-Only elementwise float64 operations, integer-valued sums and sorts: no dot, matmul, einsum or fused kernel on
-this path.
-"""
+"""The ops in NumPy: what ships on CPython. Equal to plain.py to the bit; vector_steps.py has the arithmetic."""
 
 from __future__ import annotations
 
@@ -14,16 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from journee_deploy.arithmetic.arena import Arena, LogitsError
-from journee_deploy.arithmetic.exponential import COEFFICIENTS, LN2_HIGH, LN2_LOW, LOG2E, LOWEST, POWERS
-from journee_deploy.arithmetic.history import History
-from journee_deploy.arithmetic.plain import bad_logit, no_logit
 from journee_deploy.arithmetic.sampling import Sampling
-from journee_deploy.arithmetic.units import HALF, SCALE
+from journee_deploy.arithmetic.vector_steps import Spike, Vector, check, distribute, process, scratch
 from journee_deploy.controller.darts import STEP, WIDTHS, floor
 
-Vector = NDArray[np.float64]
-
-_POWERS = np.array(POWERS)
+STRIDE = 256
+"""Tokens a partial sum: where a cumulative sum is looked for in two steps."""
 
 
 def check_denormals() -> None:
@@ -39,120 +30,6 @@ def check_denormals() -> None:
         )
 
 
-def exponential(z: Vector) -> Vector:
-    """exp(z), elementwise, for -36 <= z <= 0, as specified."""
-    n = np.floor(z * LOG2E + 0.5)
-    r = (z - n * LN2_HIGH) - n * LN2_LOW
-    value = np.full_like(r, COEFFICIENTS[0])
-    for coefficient in COEFFICIENTS[1:]:
-        value *= r
-        value += coefficient
-    value *= _POWERS[(-n).astype(np.intp)]
-    return value
-
-
-def check(logits: Vector, role: str, position: int) -> None:
-    """Step 1: NaN, plus infinity, or nothing but minus infinity is an error."""
-    peak = logits.max()
-    if not peak < np.inf:  # NaN too: max passes it on
-        token = int(np.flatnonzero(~(logits < np.inf))[0])
-        raise LogitsError(bad_logit(role, position, token, float(logits[token])))
-    if peak == -np.inf:
-        raise LogitsError(no_logit(role, position))
-
-
-def process(logits: Vector, size: int, sampling: Sampling, history: History, banned: Sequence[int]) -> Vector:
-    """Steps 2 and 3, in float64, on a copy."""
-    x = np.full(size, -np.inf)
-    width = min(size, len(logits))
-    x[:width] = logits[:width]
-    for token, amount in sampling.logit_bias:
-        x[token] += amount
-    if sampling.repetition_penalty != 1.0:
-        seen = np.array(history.seen(), np.intp)
-        values = x[seen]
-        x[seen] = np.where(values > 0.0, values / sampling.repetition_penalty, values * sampling.repetition_penalty)
-    if history.counts and (sampling.frequency_penalty != 0.0 or sampling.presence_penalty != 0.0):
-        _subtract_counts(x, sampling, history)
-    if banned:
-        x[list(banned)] = -np.inf
-    return x
-
-
-def _subtract_counts(x: Vector, sampling: Sampling, history: History) -> None:
-    tokens = np.fromiter(history.counts.keys(), np.intp)
-    counts = np.fromiter(history.counts.values(), np.float64)
-    values = x[tokens]
-    if sampling.frequency_penalty != 0.0:
-        values = values - sampling.frequency_penalty * counts
-    if sampling.presence_penalty != 0.0:
-        values = values - sampling.presence_penalty
-    x[tokens] = values
-
-
-def weigh(x: Vector, best: int, temperature: float, k: int) -> Vector:
-    """Steps 5 and 6: the counts of units before normalising."""
-    with np.errstate(over="ignore", under="ignore"):
-        z = (x - x[best]) / temperature
-    kept = z >= LOWEST
-    if 0 < k < len(x):
-        kept &= x >= np.partition(x, len(x) - k)[len(x) - k]
-    units = np.zeros_like(x)
-    units[kept] = np.floor(exponential(z[kept]) * SCALE)
-    return units
-
-
-def sum_once(k: Vector) -> float:
-    """Step 7: the sum, rounded once."""
-    high = np.floor(k / HALF)
-    low = k - high * HALF
-    return float(high.sum() * HALF + low.sum())
-
-
-def normalise(k: Vector, best: int) -> Vector:
-    """Step 10: multiples of 2^-50 that sum to exactly 1."""
-    units: Vector = np.floor(k / sum_once(k) * SCALE)
-    units[best] += SCALE - units.sum()
-    return units / SCALE
-
-
-def top_p(k: Vector, best: int, mass: float) -> Vector:
-    """Step 8: the fewest entries, most probable first, whose mass reaches `mass`."""
-    if mass == 1.0:
-        return k
-    p = normalise(k, best)
-    key = -p
-    key[best] = np.nextafter(key[best], -np.inf)  # first among equals; others differ by 2^-50 or more
-    order = np.argsort(key, kind="stable")
-    before = np.concatenate(([0.0], np.cumsum(p[order])[:-1]))
-    return np.where(_at(order, before < mass), k, 0.0)
-
-
-def _at(order: NDArray[np.intp], flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    scattered = np.empty_like(flags)
-    scattered[order] = flags
-    return scattered
-
-
-def distribute(x: Vector, sampling: Sampling) -> Vector | None:
-    """Steps 4 to 10: the distribution of processed logits; None if all are minus infinity."""
-    best = int(np.argmax(x))
-    if x[best] == -np.inf:
-        return None
-    if sampling.temperature == 0.0:
-        return one_hot(len(x), best)
-    k = top_p(weigh(x, best, sampling.temperature, sampling.top_k), best, sampling.top_p)
-    if sampling.min_p > 0.0:
-        k = np.where(k >= sampling.min_p * SCALE, k, 0.0)
-    return normalise(k, best)
-
-
-def one_hot(size: int, token: int) -> Vector:
-    vector = np.zeros(size)
-    vector[token] = 1.0
-    return vector
-
-
 def first_largest(values: Vector, count: int) -> list[tuple[int, float]]:
     """The `count` largest entries, lowest index first among equals."""
     order = np.argsort(-values, kind="stable")[:count]
@@ -162,16 +39,53 @@ def first_largest(values: Vector, count: int) -> list[tuple[int, float]]:
 class VectorOps(Arena):
     """The ops over NumPy vectors. Rows of logits are float32 or float64 and are widened before any
     arithmetic.
+
+    Vectors that the ops made are overwritten after `clear`, unless `vector` has shown them to someone.
     """
 
-    def _distribute(self, role: str, position: int, logits: NDArray[Any]) -> Vector | None:
-        wide = logits.astype(np.float64)
-        check(wide, role, position)
+    def __init__(self, prompt: list[int], size: int, sampling: Sampling, ends: Sequence[int] = ()) -> None:
+        super().__init__(prompt, size, sampling, ends)
+        self._prompt = np.array(sorted(set(prompt)), np.intp)
+        self._scratch = scratch(size)
+        self._starts = np.arange(0, size, STRIDE)
+        self._spare: list[Vector] = []
+        self._lent: list[Vector] = []
+        self._running: dict[int, Vector] = {}
+
+    # Memory.
+
+    def clear(self) -> None:
+        """Forget every row and distribution."""
+        super().clear()
+        self._running.clear()
+        self._spare += self._lent
+        self._lent.clear()
+
+    def _borrow(self) -> Vector:
+        """A vector with anything in it, ours until `clear`."""
+        vector = self._spare.pop() if self._spare else np.empty(self.size)
+        self._lent.append(vector)
+        return vector
+
+    def vector(self, handle: int) -> Vector:
+        """The distribution itself, of length `size`; the ops' own, not to be changed."""
+        held: Vector | Spike = self._distributions[handle]
+        if isinstance(held, Spike):
+            return held.dense(self.size)
+        self._lent = [vector for vector in self._lent if vector is not held]
+        return held
+
+    # The ops.
+
+    def _distribute(self, role: str, position: int, logits: NDArray[Any]) -> Vector | Spike | None:
+        check(logits, role, position)
         banned = self.ends if self._ending_is_banned() else ()
-        return distribute(process(wide, self.size, self.sampling, self.history, banned), self.sampling)
+        out = self._borrow()
+        x = process(logits, self.size, self.sampling, self.history, self._prompt, banned, out)
+        return distribute(x, self.sampling, out, self._scratch)
 
     def one_hot(self, token: int) -> int:
-        return self.keep(one_hot(self.size, token))
+        return self.keep(Spike(token))
 
     def uniform(self) -> int:
         """What equal logits give under the options: a draft that knows nothing."""
@@ -179,23 +93,43 @@ class VectorOps(Arena):
 
     def weight(self, handle: int, token: int) -> float:
         """A token's probability."""
-        return float(self.vector(handle)[token])
+        held: Vector | Spike = self._distributions[handle]
+        return held.at(token) if isinstance(held, Spike) else held.item(token)
 
     def total(self, handle: int) -> float:
         """The sum of a vector: 1 for a distribution, Z for a residual."""
-        return float(self.vector(handle).sum())
+        held: Vector | Spike = self._distributions[handle]
+        return held.weight if isinstance(held, Spike) else self._reached(handle, held).item(-1)
 
     def locate(self, handle: int, fraction: float) -> int:
         """The first token whose cumulative sum exceeds `fraction`, which is at least 0 and below the total."""
-        reached = np.cumsum(self.vector(handle))
-        token = int(np.searchsorted(reached, fraction, side="right"))
-        if token == len(reached):
-            raise ValueError(f"{fraction} is not below the vector's total {reached[-1]}")
-        return token
+        if not fraction < self.total(handle):
+            raise ValueError(f"{fraction} is not below the vector's total {self.total(handle)}")
+        held: Vector | Spike = self._distributions[handle]
+        if isinstance(held, Spike):
+            return held.token
+        reached = self._reached(handle, held)
+        block = int(reached.searchsorted(fraction, "right"))
+        within = held[block * STRIDE : (block + 1) * STRIDE].cumsum()
+        if block:
+            within += reached[block - 1]
+        return block * STRIDE + int(within.searchsorted(fraction, "right"))
+
+    def _reached(self, handle: int, vector: Vector) -> Vector:
+        """Cumulative sums after every STRIDE tokens; exact, in whatever order they are added."""
+        if handle not in self._running:
+            self._running[handle] = np.add.reduceat(vector, self._starts).cumsum()
+        return self._running[handle]
 
     def residual(self, p: int, q: int) -> int:
         """max(p - q, 0), not normalised."""
-        return self.keep(np.maximum(self.vector(p) - self.vector(q), 0.0))
+        ours: Vector | Spike = self._distributions[p]
+        if isinstance(ours, Spike):
+            return self.keep(Spike(ours.token, max(ours.weight - self.weight(q, ours.token), 0.0)))
+        theirs: Vector | Spike = self._distributions[q]
+        left = self._borrow()
+        np.subtract(ours, theirs.dense(self.size) if isinstance(theirs, Spike) else theirs, left)
+        return self.keep(np.maximum(left, 0.0, out=left))
 
     def boxes(self, handle: int) -> list[tuple[int, int]]:
         """The boxes (tier, number) in which some token rises above the tier's floor (controller.darts)."""

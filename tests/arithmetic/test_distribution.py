@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from journee_deploy.arithmetic import exponential, plain, vectors
+from journee_deploy.arithmetic import exponential, plain, vector_steps
 from journee_deploy.arithmetic.arena import EMPTY, LogitsError
 from journee_deploy.arithmetic.plain import PlainOps
 from journee_deploy.arithmetic.sampling import Sampling
@@ -121,9 +121,9 @@ def test_the_remainder_is_never_negative() -> None:
     for size, count in zip([61_737, 61_737, 8_193, 100_003, 61_737, 3, 2], counts, strict=True):
         k = np.full(size, count, np.float64)
         k[0] = UNITS
-        assert vectors.sum_once(k) == float(sum(int(value) for value in k))
-        assert 0 <= missing(k, vectors.sum_once(k)) < size
-        p = units(vectors.normalise(k, 0))
+        assert vector_steps.sum_once(k) == float(sum(int(value) for value in k))
+        assert 0 <= missing(k, vector_steps.sum_once(k)) < size
+        p = units(vector_steps.normalise(k, 0))
         assert sum(p) == UNITS
         assert p[0] >= p[1]
     k = np.full(61_737, counts[0], np.float64)
@@ -139,7 +139,7 @@ def test_normalising_divides_by_the_sum_rounded_once() -> None:
         k = random.integers(0, UNITS, 1500).astype(np.float64)
         k[3] = UNITS
         wanted = oracle.shares([int(value) for value in k], 3)
-        assert units(vectors.normalise(k, 3)) == wanted
+        assert units(vector_steps.normalise(k, 3)) == wanted
         assert units(plain.normalise(k.tolist(), 3)) == wanted
         floors = np.floor(k / k.sum() * UNITS)
         differ += int(floors[np.arange(len(k)) != 3].sum()) != sum(wanted) - wanted[3]
@@ -148,7 +148,7 @@ def test_normalising_divides_by_the_sum_rounded_once() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 512, 50_000, 61_737, 152_064])
 def test_equal_logits_share_equally(size: int) -> None:
-    p = vectors.distribute(np.full(size, -3.5), Sampling())
+    p = vector_steps.distribute(np.full(size, -3.5), Sampling())
     assert p is not None
     share, over = divmod(UNITS, size)
     counts = (p * UNITS).astype(np.int64)
@@ -159,7 +159,7 @@ def test_equal_logits_share_equally(size: int) -> None:
 @given(st.lists(st.integers(0, UNITS), min_size=1, max_size=60))
 def test_a_sum_is_the_exact_sum_rounded_once(counts: list[int]) -> None:
     k = [float(count) for count in counts]
-    assert plain.sum_once(k) == vectors.sum_once(np.array(k)) == float(sum(counts))
+    assert plain.sum_once(k) == vector_steps.sum_once(np.array(k)) == float(sum(counts))
 
 
 # The exponential and the softmax.
@@ -190,7 +190,7 @@ def test_the_exponential_is_one_at_zero_never_above_one_and_accurate() -> None:
 def test_the_exponential_does_not_fall_where_its_argument_rises() -> None:
     z = np.sort(np.array(grid()))
     far = np.concatenate(([True], np.diff(z) > 2.0**-50))  # neighbours closer than the error may swap by a bit
-    assert np.all(np.diff(vectors.exponential(z[far])) >= 0)
+    assert np.all(np.diff(vector_steps.exponential(z[far])) >= 0)
 
 
 def softmax_distance(x: list[float], temperature: float) -> Fraction:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from journee_deploy.arithmetic import plain, vectors
+from journee_deploy.arithmetic import plain, vector_steps
 from journee_deploy.arithmetic.arena import EMPTY, LogitsError
 from journee_deploy.arithmetic.exponential import LOWEST
 from journee_deploy.arithmetic.plain import PlainOps
@@ -141,7 +141,7 @@ def test_the_exponentials_agree() -> None:
         ]
     )
     z = z[z >= LOWEST]
-    assert same(vectors.exponential(z), [plain.exponential(value) for value in z.tolist()])
+    assert same(vector_steps.exponential(z), [plain.exponential(value) for value in z.tolist()])
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8191, 8193, 61_737])
@@ -149,7 +149,7 @@ def test_the_sums_agree(count: int) -> None:
     random = np.random.default_rng(count)
     for high in (2, 2**26, 2**50 + 1):
         k = random.integers(0, high, count).astype(np.float64)
-        assert vectors.sum_once(k) == plain.sum_once(k.tolist())
+        assert vector_steps.sum_once(k) == plain.sum_once(k.tolist())
 
 
 def test_other_float_types_are_widened_first() -> None:

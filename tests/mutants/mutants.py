@@ -41,6 +41,7 @@ CACHES = "journee_deploy/controller/caches.py"
 STOPS = "journee_deploy/controller/stops.py"
 PLAIN = "journee_deploy/arithmetic/plain.py"
 VECTORS = "journee_deploy/arithmetic/vectors.py"
+VECTOR_STEPS = "journee_deploy/arithmetic/vector_steps.py"
 ARENA = "journee_deploy/arithmetic/arena.py"
 HISTORY = "journee_deploy/arithmetic/history.py"
 MODEL = "journee_deploy/language_model.py"
@@ -329,8 +330,13 @@ MUTANTS = [
         "sum-in-one-go-in-numpy",
         LEFT,
         "arithmetic",
-        VECTORS,
-        (("    return float(high.sum() * HALF + low.sum())\n", "    return float(k.cumsum()[-1])\n"),),
+        VECTOR_STEPS,
+        (
+            (
+                "    total = float(k.sum())\n    if total < EXACT:\n",
+                "    total = float(k.cumsum()[-1])\n    if total:\n",
+            ),
+        ),
         "tests/arithmetic/test_distribution.py::test_normalising_divides_by_the_sum_rounded_once",
     ),
     Mutant(
@@ -408,8 +414,11 @@ MUTANTS = [
         "min-p-ignored-in-numpy",
         MIN_P,
         "arithmetic",
-        VECTORS,
-        (("    if sampling.min_p > 0.0:\n", "    if sampling.min_p > 1.0:\n"),),
+        VECTOR_STEPS,
+        (
+            ("    if sampling.min_p > 0.0:\n", "    if sampling.min_p > 1.0:\n"),
+            ("    if sampling.min_p == 0.0 or", "    if sampling.min_p <= 1.0 or"),
+        ),
         CASES,
     ),
     Mutant(
@@ -767,9 +776,57 @@ MUTANTS = [
         "reciprocal-temperature",
         OTHER,
         "arithmetic",
-        VECTORS,
-        (("        z = (x - x[best]) / temperature\n", "        z = (x - x[best]) * (1 / temperature)\n"),),
+        VECTOR_STEPS,
+        (("        z /= sampling.temperature\n", "        z *= 1 / sampling.temperature\n"),),
         "tests/arithmetic/test_distribution.py::test_the_code_does_what_the_document_says",
+    ),
+    Mutant(
+        "rounded-sums-taken-for-exact",
+        OTHER,
+        "arithmetic",
+        VECTOR_STEPS,
+        (("    if total < EXACT:\n", "    if total < 2 * EXACT:\n"),),
+        "tests/arithmetic/test_vector_paths.py::test_a_sum_about_the_largest_exact_one",
+    ),
+    Mutant(
+        "min-p-without-its-margin",
+        OTHER,
+        "arithmetic",
+        VECTOR_STEPS,
+        (("math.log(sampling.min_p) - 1e-9", "math.log(sampling.min_p) + 1e-9"),),
+        "tests/arithmetic/test_vector_paths.py::test_min_p_leaves_out_nothing_that_it_keeps",
+    ),
+    Mutant(
+        "top-p-drops-the-wrong-equals",
+        OTHER,
+        "arithmetic",
+        VECTOR_STEPS,
+        (("    if p[best] == least:", "    if p[best] < least:"),),
+        "tests/arithmetic/test_vector_paths.py::test_among_equals_top_p_keeps_the_best_token_and_then_the_lowest",
+    ),
+    Mutant(
+        "sums-of-the-round-before",
+        OTHER,
+        "arithmetic",
+        VECTORS,
+        (("        self._running.clear()\n", ""),),
+        "tests/arithmetic/test_vector_paths.py::test_ops_used_over_many_rounds_give_what_new_ones_give",
+    ),
+    Mutant(
+        "shown-vectors-overwritten",
+        OTHER,
+        "arithmetic",
+        VECTORS,
+        (("        self._lent = [vector for vector in self._lent if vector is not held]\n", ""),),
+        "tests/arithmetic/test_vector_paths.py::test_a_vector_that_was_shown_is_never_overwritten",
+    ),
+    Mutant(
+        "vectors-overwritten-in-their-round",
+        OTHER,
+        "arithmetic",
+        VECTORS,
+        (("self._spare.pop() if self._spare", "self._spare[-1] if self._spare"),),
+        "tests/arithmetic/test_vector_paths.py::test_live_vectors_share_no_memory",
     ),
     Mutant(
         "chance-that-branches-afresh",

@@ -12,7 +12,7 @@ const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 const SHIPPED = [
   { folder: 'journee_deploy/controller', wanted: name => name.endsWith('.py') },
-  { folder: 'journee_deploy/arithmetic', wanted: name => name.endsWith('.py') && name !== 'vectors.py' },
+  { folder: 'journee_deploy/arithmetic', wanted: name => name.endsWith('.py') && !name.startsWith('vector') },
 ];
 
 // What the interpreter lacks of the two modules that annotations need.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("journee_deploy/controller", "journee_deploy/arithmetic")
-NOT_PORTABLE = ("journee_deploy/arithmetic/vectors.py",)
+NOT_PORTABLE = ("journee_deploy/arithmetic/vectors.py", "journee_deploy/arithmetic/vector_steps.py")
 
 PACKAGES = ("journee_deploy.controller", "journee_deploy.arithmetic")
 ORDER, KEY = "# order: irrelevant", "# key: total"
@@ -200,7 +200,7 @@ def _has_star(node: ast.List | ast.Tuple | ast.Set) -> bool:
 def _of_import(node: ast.ImportFrom) -> Iterator[str]:
     module = node.module or ""
     inside = any(module == package or module.startswith(package + ".") for package in PACKAGES)
-    if node.level or module.endswith(".vectors") or not (inside or module == "__future__"):
+    if node.level or module.endswith((".vectors", ".vector_steps")) or not (inside or module == "__future__"):
         yield "import: only from journee_deploy.controller and .arithmetic"
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from journee_deploy.arithmetic import exponential
 from journee_deploy.arithmetic.arena import EMPTY
 from journee_deploy.arithmetic.sampling import LARGEST, Sampling
+from journee_deploy.arithmetic.vector_steps import exponential as fast_exponential
 from journee_deploy.arithmetic.vectors import VectorOps
-from journee_deploy.arithmetic.vectors import exponential as fast_exponential
 from journee_deploy.controller import RULES, ModelDraft, NgramDraft, NoDraft, Philox, UniformDraft
 from tests.arithmetic.cases import FAMILIES, row
 from tests.portable.toys import generate, kinds_of, model, tokens_of
