@@ -19,7 +19,9 @@ History = list[tuple[int, int]]
 
 rounds = st.integers(0, 6).flatmap(lambda k: st.tuples(st.just(k), st.integers(0, k)))
 histories = st.lists(rounds, max_size=60)
-costs = st.sampled_from([(0.0, 0.0, 2), (0.1, 0.02, 2), (0.25, 0.07, 2), (0.25, 0.07, 1), (0.55, 0.1, 2.5), (2.0, 0.1, 2)])
+costs = st.sampled_from(
+    [(0.0, 0.0, 2), (0.1, 0.02, 2), (0.25, 0.07, 2), (0.25, 0.07, 1), (0.55, 0.1, 2.5), (2.0, 0.1, 2)]
+)
 
 
 def pace_of(cost: tuple[float, float, float], most: int = 8) -> AdaptivePace:
@@ -44,9 +46,7 @@ def test_the_same_history_gives_the_same_length_in_any_order(
 
 
 @given(histories, costs, st.integers(1, 16))
-def test_lengths_are_in_range_whatever_happened(
-    history: History, cost: tuple[float, float, float], most: int
-) -> None:
+def test_lengths_are_in_range_whatever_happened(history: History, cost: tuple[float, float, float], most: int) -> None:
     assert 0 <= pace_of(cost, most).next_length(history) <= most
 
 
@@ -75,7 +75,11 @@ def best(share: Fraction, draft: Fraction, row: Fraction, free: Fraction, most: 
 
 
 @given(
-    st.integers(0, 64), st.integers(0, 80), st.integers(0, 16), st.sampled_from([1.0, 2.0, 2.5, 4.5]), st.integers(1, 16)
+    st.integers(0, 64),
+    st.integers(0, 80),
+    st.integers(0, 16),
+    st.sampled_from([1.0, 2.0, 2.5, 4.5]),
+    st.integers(1, 16),
 )
 def test_it_asks_for_the_best_length(share: int, draft: int, row: int, free: float, most: int) -> None:
     pace = AdaptivePace(draft / 64, row / 64, free, most)
