@@ -1,4 +1,4 @@
-"""The adaptive pace: a pure function of the history, the best K for what it believes, cheap where drafting is useless."""
+"""The adaptive pace: a pure function of the history, the best K for what it believes, cheap with a useless draft."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 import statistics
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -141,7 +142,7 @@ def test_pauses_double_up_to_the_longest() -> None:
     probes = [number for number in range(stopped, 1000) if lengths[number]]
     assert all(lengths[number] == 1 for number in probes)
     ends = [stopped - 1, *probes]
-    pauses = [end - begin - 1 for begin, end in zip(ends, ends[1:], strict=False)]
+    pauses = [end - begin - 1 for begin, end in pairwise(ends)]
     assert pauses[:6] == [SHORTEST, 8, 16, 32, 64, LONGEST]
     assert set(pauses[5:]) == {LONGEST}
 
