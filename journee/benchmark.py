@@ -26,12 +26,13 @@ from rich.table import Table
 from journee.checkpoint import CheckpointError, check_pair, load_checkpoint
 from journee_deploy.checks import GreedyCheck, greedy_identical
 from journee_deploy.commands.failures import plain_failures
+from journee_deploy.commands.options import SpeculationLength
 from journee_deploy.controller import RULES, Round
 from journee_deploy.exactness import exactness_error
 from journee_deploy.language_model import DraftKind, LanguageModel
 from journee_deploy.loading import load
 from journee_deploy.report import Report
-from journee_deploy.request import Options
+from journee_deploy.request import Length, Options
 from journee_deploy.runtime import Model, OpenOptions, find_runtime
 from journee_deploy.text import Codec
 
@@ -51,6 +52,8 @@ DEFINITIONS = {
     "predicted_acceptance": "mean over judged positions of the probability that the rule accepts there: 1 - TV for "
     "residual, sum min(p, q) (1 + |p - q|) / (1 + TV) for coupled",
     "draft": "who proposes: a model, ngram (what followed the last tokens before), uniform (useless, for tests)",
+    "pace": "how far rounds draft: a constant length; or adaptive, with what a proposal (draft) and a row of the "
+    "target (row) cost in plain runs, how many rows come free, and whether this was measured",
     "row_rule": "the padding under which a row of target logits depends on its prefix alone, found by a self-test",
     "judged": "verdicts behind judged_acceptance and tv_distance",
     "tokens_traced": "tokens of the traced runs that acceptance and distance come from",
@@ -66,7 +69,7 @@ class Workload:
 
     prompt: str
     max_new_tokens: int
-    speculation_length: int
+    speculation_length: Length
     temperature: float
     seed: int
     pairs: int
@@ -183,6 +186,7 @@ def results(lm: LanguageModel, work: Workload) -> dict[str, Any]:
         "workload": {name: getattr(work, name) for name in Workload.__slots__},
         "model": lm.name,
         "draft": lm.draft,
+        "pace": seen.reports[0].pace,
         "row_rule": None if lm.target.row_rule is None else str(lm.target.row_rule),
         "row_rule_note": lm.target.row_rule_note,
         "judged": seen.total("judged"),
@@ -264,7 +268,13 @@ def _verdict(found: dict[str, Any]) -> str:
 @click.option("--draft", help="A draft's checkpoint; or ngram or uniform, also for a bundle.")
 @click.option("--bundle", type=click.Path(path_type=Path), help="An exported bundle, run by ONNX Runtime.")
 @click.option("--prompt", default="The proof obligation is", show_default=True)
-@click.option("--speculation-length", default=4, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--speculation-length",
+    default=4,
+    show_default=True,
+    type=SpeculationLength(min=1),
+    help="Proposals a round; auto is as many as pay.",
+)
 @click.option("--rule", type=click.Choice(list(RULES)), default="residual", show_default=True)
 @click.option("--seed", default=42, show_default=True, help="Of the first pair; pair i takes seed + i.")
 @click.option("--max-new-tokens", default=128, show_default=True, type=click.IntRange(min=1))

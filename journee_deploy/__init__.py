@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from journee_deploy.bundle import BundleError, open_bundle
+    from journee_deploy.costs import Costs
     from journee_deploy.language_model import LanguageModel, Stream
     from journee_deploy.loading import load
     from journee_deploy.report import Generation, Report
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "BundleError": "bundle",
+    "Costs": "costs",
     "Generation": "report",
     "LanguageModel": "language_model",
     "Report": "report",
@@ -36,6 +38,7 @@ _WHERE = {
 
 __all__ = [
     "BundleError",
+    "Costs",
     "Generation",
     "LanguageModel",
     "Report",

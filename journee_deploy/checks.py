@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from journee_deploy.language_model import LanguageModel
+from journee_deploy.request import Length
 from journee_deploy.runtime import Model, Rows, Step
 
 WHOLE, SPLIT = 1 << 30, (1 << 30) + 1  # slots that no generation uses
@@ -62,7 +63,9 @@ class GreedyCheck:
     note: str
 
 
-def greedy_identical(lm: LanguageModel, prompt: str | Sequence[int], max_new_tokens: int, length: int) -> GreedyCheck:
+def greedy_identical(
+    lm: LanguageModel, prompt: str | Sequence[int], max_new_tokens: int, length: Length
+) -> GreedyCheck:
     """Compare both texts token for token. Without a row rule the target promises nothing, so there is no answer."""
     if lm.target.row_rule is None:
         return GreedyCheck(None, f"{lm.target.name} has no row rule: {lm.target.row_rule_note}")

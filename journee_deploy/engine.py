@@ -8,6 +8,7 @@ back.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from threading import RLock
@@ -77,6 +78,14 @@ class Engine:
             (rows,) = model.run([Step(slot, tuple(run.tokens), run.start, run.keep)])
             meter.add(run.role, counters.padding - padding, counters.seconds - seconds)
         return ops.hold(run.role, run.start + len(run.tokens) - run.keep + 1, rows)
+
+    @contextmanager
+    def idle(self) -> Generator[None]:
+        """No generation's step runs inside; for measuring."""
+        with ExitStack() as held:
+            for lock in self._locks.values():
+                held.enter_context(lock)
+            yield
 
     def close(self) -> None:
         """Free the models, each once its step is done."""

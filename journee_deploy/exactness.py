@@ -22,6 +22,7 @@ from journee_deploy.arithmetic.arena import Arena
 from journee_deploy.arithmetic.plain import PlainOps, distribute
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.controller import (
+    AdaptivePace,
     ConstantPace,
     Coupled,
     Emit,
@@ -283,6 +284,14 @@ def toys() -> list[Toy]:
             table(3, 13, "p"),
             draft_table=table(3, 14, "q"),
             pace=LookingPace(3),
+        ),
+        Toy(
+            "length that adapts",  # an acceptance lengthens it, a rejection stops it, and a round later it probes
+            2,
+            table(2, 22, "p"),
+            draft_table=table(2, 23, "q"),
+            pace=AdaptivePace(0.421875, 0.0, pause=1),
+            limit=6,
         ),
         replace(near, name="end-of-sequence inside a run", ends=(1,), pace=ConstantPace(4)),
         replace(near, name="stop sequence inside a run", sequences=((1, 0), (0, 0, 1)), pace=ConstantPace(3)),

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -32,9 +32,10 @@ from journee_deploy.controller import (
 )
 from journee_deploy.controller.darts import LARGEST
 from journee_deploy.controller.stops import CONTEXT, LENGTH
+from journee_deploy.costs import CostMeter, Costs
 from journee_deploy.draws import VectorPhilox
 from journee_deploy.engine import Engine, Meter
-from journee_deploy.protocols import Draft, Rule
+from journee_deploy.protocols import Draft, Pace, Rule
 from journee_deploy.report import Generation, Report
 from journee_deploy.request import Options, Request, RequestError
 from journee_deploy.runtime import Model
@@ -60,10 +61,18 @@ class LanguageModel:
     draft   who proposes: the draft model, what followed the last tokens earlier in the text ("ngram"), equal chances
             ("uniform": useless, for tests), or nobody
     ends    end-of-sequence tokens
+    costs   what drafting costs, for speculation_length="auto"; None measures it when that is first asked for
     """
 
     def __init__(
-        self, name: str, target: Model, codec: Codec, *, draft: Model | DraftKind = "none", ends: Sequence[int] = ()
+        self,
+        name: str,
+        target: Model,
+        codec: Codec,
+        *,
+        draft: Model | DraftKind = "none",
+        ends: Sequence[int] = (),
+        costs: Costs | None = None,
     ) -> None:
         self.name = name
         self.codec = codec
@@ -75,6 +84,7 @@ class LanguageModel:
         self.draft: DraftKind = draft if isinstance(draft, str) else "model"
         self.engine = Engine(models)
         self.instruments = Instruments()
+        self._costs = CostMeter(target, models.get("draft"), codec.size, costs)
         for model in models.values():
             if model.vocabulary_size < codec.size:
                 raise RequestError(
@@ -114,6 +124,15 @@ class LanguageModel:
         if self.draft == "uniform":
             return UniformDraft()
         return ModelDraft(self.engine.models["draft"].context_length)
+
+    def pace(self, request: Request, draft: Draft, rule: Rule) -> tuple[Pace, dict[str, Any]]:
+        """How far a generation drafts, and that in the report's words. Costs that aren't known yet are measured."""
+        length = 0 if isinstance(draft, NoDraft) and draft.name == "none" else request.length()
+        if not isinstance(length, str):
+            return ConstantPace(length), {"kind": "constant", "length": length}
+        with self.engine.idle():
+            costs, source = self._costs.costs(draft, rule, greedy=request.temperature == 0)
+        return costs.pace(), {"kind": "adaptive", "source": source, **costs.as_dict()}
 
     def rule(self, request: Request) -> Rule:
         """How rounds decide, refused where the rule can't keep its promise."""
@@ -155,15 +174,17 @@ class Stream(Iterator[Piece]):
         for sequence in sequences:
             lm.codec.check(sequence)
         draft = lm.drafting(request)
+        rule = lm.rule(request)
         seed = secrets.randbits(64) if request.seed is None else request.seed
         ops = lm.instruments.ops(tokens, lm.codec.size, request.sampling(), lm.ends)
+        pace, told = lm.pace(request, draft, rule)  # last, since it may measure: nothing runs before all is checked
         controller = speculate(
             tokens,
             ops=ops,
             chance=lm.instruments.chance(ops, VectorPhilox(seed, request.sample)),
-            rule=lm.rule(request),
+            rule=rule,
             draft=draft,
-            pace=ConstantPace(request.length()),
+            pace=pace,
             stops=Stops(
                 limit,
                 reason=LENGTH if limit == request.max_new_tokens else CONTEXT,
@@ -173,15 +194,16 @@ class Stream(Iterator[Piece]):
             ),
             trace=request.trace,
         )
-        rule = lm.target.row_rule
+        row_rule = lm.target.row_rule
         self._report = Report(
             rule=request.rule,
             draft=draft.name,
             seed=seed,
             sample=request.sample,
             prompt_tokens=len(tokens),
-            row_rule=None if rule is None else str(rule),
+            row_rule=None if row_rule is None else str(row_rule),
             row_rule_note=lm.target.row_rule_note,
+            pace=told,
             meter=Meter(),
         )
         self._tokens: list[int] = []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from journee_deploy.bundle import Bundle, BundleError, open_bundle
+from journee_deploy.costs import Costs
 from journee_deploy.language_model import DraftKind, LanguageModel
 from journee_deploy.runtime import Model, OpenOptions, find_runtime
 from journee_deploy.text import Codec
@@ -25,6 +26,7 @@ def load(
     threads: int = 0,
     row_rule: bool = True,
     verify: bool = True,
+    costs: Costs | None = None,
 ) -> LanguageModel:
     """Open the folder that `journee-export` wrote.
 
@@ -36,6 +38,7 @@ def load(
     row_rule        False runs the target without padding, a little faster: then rows may change with the run they are
                     in, and no promise holds exactly
     verify          hash every file first; sizes, names and paths are checked always
+    costs           what drafting costs, for speculation_length="auto"; None measures it when that is first asked for
 
     Raises BundleError for a bundle that is broken, RuntimeFailure for a runtime or provider that is not there.
     """
@@ -56,7 +59,7 @@ def load(
         drafting: Model | DraftKind = kind
         if kind == "model":
             drafting = open_role("draft", draft_provider or provider, False)
-        lm = LanguageModel(str(bundle), target, codec, draft=drafting, ends=role.end_of_sequence)
+        lm = LanguageModel(str(bundle), target, codec, draft=drafting, ends=role.end_of_sequence, costs=costs)
         opened_models.pop_all()  # they are the language model's now
         return lm
 

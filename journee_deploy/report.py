@@ -19,6 +19,8 @@ class Report:
     judgements   a record a token, if asked for
     row_rule     under which the target ran, or None: then `row_rule_note` says why, and no promise holds exactly, since
                  rows of one run may change each other by rounding
+    pace         how far it drafted: {"kind": "constant", "length": K}; or "adaptive", with the constants of
+                 journee_deploy.costs and whether they were given, measured or typical
     seconds      by stage: inside the graphs of target and draft, the rest of the loop (runtime, controller,
                  distributions, text), total, and until the first tokens
     """
@@ -30,6 +32,7 @@ class Report:
     prompt_tokens: int
     row_rule: str | None
     row_rule_note: str
+    pace: dict[str, Any] = field(default_factory=dict[str, Any])
     reason: str = ""
     rounds: list[Round] = field(default_factory=list[Round])
     judgements: list[Judgement] = field(default_factory=list[Judgement])
@@ -117,6 +120,7 @@ class Report:
         return {
             "rule": self.rule,
             "draft": self.draft,
+            "pace": self.pace,
             "seed": self.seed,
             "sample": self.sample,
             "row_rule": self.row_rule,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import TypedDict, TypeVar
+from typing import Literal, TypedDict, TypeVar
 
 from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.controller import RULES
 
 DEFAULT_LENGTH = 4
+
+AUTO: Literal["auto"] = "auto"
+Length = int | Literal["auto"]
+"""K, or that the pace adapts it."""
 
 
 class RequestError(ValueError):
@@ -25,7 +29,7 @@ class Options(TypedDict, total=False):
     sample: int
     rule: str
     draft: bool
-    speculation_length: int | None
+    speculation_length: Length | None
     temperature: float
     top_k: int
     top_p: float
@@ -51,7 +55,10 @@ class Request:
     rule                how a round decides: "residual"; or "coupled", under which a seed gives the same text with any
                         draft or none, and which needs a target with a row rule
     draft               False is plain decoding
-    speculation_length  K, at least 1: proposals a round; None is 4. Refused where there is no draft to use it
+    speculation_length  K, at least 1: proposals a round; None is 4; "auto" is as many as pay, by what was accepted so
+                        far and what drafting costs here (journee_deploy.costs). Refused where there is no draft to use
+                        it. Under rule residual a seed's text depends on how far rounds drafted: for "auto" to give it
+                        again, give the LanguageModel the same `costs`
     temperature to min_new_tokens   see journee_deploy.arithmetic.sampling.Sampling
     stop                a string, or several: the text ends where the first one begins
     stop_tokens         tokens, or sequences of tokens, that end the text and are not in it
@@ -64,7 +71,7 @@ class Request:
     sample: int = 0
     rule: str = "residual"
     draft: bool = True
-    speculation_length: int | None = None
+    speculation_length: Length | None = None
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
@@ -87,7 +94,8 @@ class Request:
         if self.speculation_length is not None:
             if not self.draft:
                 raise RequestError("speculation_length goes with a draft: leave it out, or leave out draft=False")
-            self._settle("speculation_length", 1, advice="; plain decoding is draft=False")
+            if not isinstance(self.speculation_length, str) or self.speculation_length != AUTO:
+                self._settle("speculation_length", 1, advice=', or "auto"; plain decoding is draft=False')
         if not isinstance(self.rule, str) or self.rule not in RULES:
             raise RequestError(f"there is no rule {self.rule!r}; there is: {', '.join(RULES)}")
         for name in ("draft", "special", "trace"):
@@ -101,8 +109,8 @@ class Request:
         """Check a whole number, and keep it as Python's own int: NumPy's would overflow where seeds are mixed."""
         object.__setattr__(self, name, _whole(name, getattr(self, name), least, most, advice))
 
-    def length(self) -> int:
-        """K, where there is a draft."""
+    def length(self) -> Length:
+        """K, where there is a draft, or "auto"."""
         return DEFAULT_LENGTH if self.speculation_length is None else self.speculation_length
 
     def sampling(self) -> Sampling:

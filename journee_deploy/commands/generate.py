@@ -12,10 +12,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from journee_deploy.commands.options import SpeculationLength
 from journee_deploy.controller import RULES
+from journee_deploy.costs import Costs
 from journee_deploy.language_model import LanguageModel
 from journee_deploy.loading import DRAFTS, DraftChoice, load
-from journee_deploy.request import DEFAULT_LENGTH, Options
+from journee_deploy.request import AUTO, DEFAULT_LENGTH, Length, Options
 from journee_deploy.text import Piece
 
 STYLES = {"accepted": "green", "recovered": "bold red", "bonus": "bold blue"}
@@ -42,7 +44,19 @@ MARKS = {"accepted": ("", ""), "recovered": ("[", "]"), "bonus": ("<", ">")}
     help="How proposals are judged. Under coupled, a seed gives the same text with any draft.",
 )
 @click.option(
-    "--speculation-length", type=int, default=None, help=f"Proposals a round, at least 1.  [default: {DEFAULT_LENGTH}]"
+    "--speculation-length",
+    type=SpeculationLength(),
+    default=None,
+    help="Proposals a round, at least 1; auto is as many as pay, none where drafting costs more than it saves.  "
+    f"[default: {DEFAULT_LENGTH}]",
+)
+@click.option(
+    "--costs",
+    type=(float, float, float),
+    default=None,
+    metavar="DRAFT ROW FREE",
+    help="For --speculation-length auto, instead of measuring: what a proposal and a further row cost, in plain runs "
+    "of the target, and how many rows come free. With those of a report, a seed gives its text again.",
 )
 @click.option("--temperature", default=1.0, show_default=True, help="0 is greedy.")
 @click.option("--top-k", default=0, show_default=True, help="Keep the k likeliest tokens, ties kept; 0 is off.")
@@ -60,7 +74,8 @@ def generate(
     bundle: Path,
     prompt: str,
     draft: DraftChoice,
-    speculation_length: int | None,
+    speculation_length: Length | None,
+    costs: tuple[float, float, float] | None,
     provider: str,
     threads: int,
     show: bool,
@@ -75,9 +90,12 @@ def generate(
         raise click.UsageError("--show and --json can't go together: the JSON has the kinds")
     if draft == "none" and speculation_length is not None:
         raise click.UsageError("--draft none and --speculation-length can't go together: plain decoding drafts nothing")
+    if costs is not None and speculation_length != AUTO:
+        raise click.UsageError("--costs goes with --speculation-length auto: a constant length needs none")
+    known = None if costs is None else Costs(*costs)
     options["speculation_length"] = speculation_length
     text = _standard_input() if prompt == "-" else prompt
-    with _loaded(bundle, draft=draft, provider=provider, threads=threads) as lm:
+    with _loaded(bundle, draft=draft, provider=provider, threads=threads, costs=known) as lm:
         if as_json:
             click.echo(json.dumps({"prompt": text, **lm.generate(text, trace=True, **options).as_dict()}))
             return
@@ -90,10 +108,10 @@ def _standard_input() -> str:
     return sys.stdin.read()
 
 
-def _loaded(bundle: Path, draft: DraftChoice, provider: str, threads: int) -> LanguageModel:
+def _loaded(bundle: Path, draft: DraftChoice, provider: str, threads: int, costs: Costs | None) -> LanguageModel:
     """The bundle's model; a word on the terminal meanwhile, since the first time the row rule is looked for."""
     with Console(stderr=True).status(f"opening {bundle}"):
-        return load(bundle, draft=draft, provider=provider, threads=threads)
+        return load(bundle, draft=draft, provider=provider, threads=threads, costs=costs)
 
 
 def _stream(lm: LanguageModel, prompt: str, show: bool, **options: Unpack[Options]) -> None:

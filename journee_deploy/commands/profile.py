@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from journee_deploy.commands.options import SpeculationLength
 from journee_deploy.controller import RULES
 from journee_deploy.language_model import LanguageModel
 from journee_deploy.loading import DRAFTS, DraftChoice, load
@@ -73,7 +74,10 @@ class Profile:
     "--rule", type=click.Choice(list(RULES)), default="residual", show_default=True, help="How they are judged."
 )
 @click.option(
-    "--speculation-length", type=int, default=None, help=f"Proposals a round, at least 1.  [default: {DEFAULT_LENGTH}]"
+    "--speculation-length",
+    type=SpeculationLength(),
+    default=None,
+    help=f"Proposals a round, at least 1; or auto: as many as pay here.  [default: {DEFAULT_LENGTH}]",
 )
 @click.option("--temperature", default=1.0, show_default=True, help="0 is greedy.")
 @click.option("--top-k", default=0, show_default=True, help="Keep the k likeliest tokens, ties kept; 0 is off.")

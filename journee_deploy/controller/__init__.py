@@ -26,7 +26,7 @@ from journee_deploy.controller.caches import Caches
 from journee_deploy.controller.chance import BONUS, DART, JUDGE, PROPOSE, RECOVER, Chance
 from journee_deploy.controller.coupled import Coupled
 from journee_deploy.controller.drafts import ModelDraft, NgramDraft, NoDraft, UniformDraft
-from journee_deploy.controller.pace import ConstantPace
+from journee_deploy.controller.pace import AdaptivePace, ConstantPace
 from journee_deploy.controller.philox import Philox
 from journee_deploy.controller.requests import Emit, Judgement, Round, Run
 from journee_deploy.controller.residual import Residual
@@ -42,6 +42,7 @@ __all__ = [
     "PROPOSE",
     "RECOVER",
     "RULES",
+    "AdaptivePace",
     "Caches",
     "Chance",
     "ConstantPace",

@@ -55,6 +55,13 @@ def test_another_rule_and_a_draft_without_a_model() -> None:
     assert found["tokens_traced"] == 32
 
 
+def test_an_adaptive_length() -> None:
+    found = json.loads(run("--bundle", TINY, "--json", "--speculation-length", "auto", *SMALL).stdout)
+    assert found["workload"]["speculation_length"] == "auto"
+    assert (found["pace"]["kind"], found["pace"]["source"]) == ("adaptive", "measured")
+    assert found["greedy_identical"] is True
+
+
 def test_checkpoints() -> None:
     found = json.loads(run("--target", TARGET, "--draft", DRAFT, "--json", "--speculation-length", "8", *SMALL).stdout)
     check(found)
@@ -89,6 +96,7 @@ def test_explain_defines_every_figure() -> None:
         (("--target", ROOT / "missing.pt", "--draft", DRAFT), "missing.pt"),
         (("--bundle", ROOT / "missing"), "missing"),
         (("--bundle", TINY, "--speculation-length", "0"), "speculation-length"),
+        (("--bundle", TINY, "--speculation-length", "fast"), "'fast' is neither a whole number nor auto"),
         (("--bundle", TINY, "--temperature", "-1", *SMALL), "temperature is -1"),
         (("--bundle", TINY, "--prompt", "", *SMALL), "prompt is empty"),
     ],

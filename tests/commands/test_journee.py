@@ -84,6 +84,17 @@ def test_a_prompt_from_standard_input() -> None:
     assert generate("--prompt", "-", "--seed", "1", text=PROMPT).stdout.startswith(PROMPT)
 
 
+def test_auto_measures_and_its_costs_give_the_text_again() -> None:
+    arguments = ("--prompt", PROMPT, "--seed", "5", "--json", "--speculation-length", "auto")
+    first = json.loads(generate(*arguments).stdout)
+    pace = first["report"]["pace"]
+    assert (pace["kind"], pace["source"], pace["most"]) == ("adaptive", "measured", 8)
+    costs = [str(pace[name]) for name in ("draft", "row", "free")]
+    again = json.loads(generate(*arguments, "--costs", *costs).stdout)
+    assert again["report"]["pace"] == {**pace, "source": "given"}
+    assert (again["tokens"], again["kinds"]) == (first["tokens"], first["kinds"])
+
+
 def test_show_marks_kinds_with_a_legend() -> None:
     done = generate("--prompt", PROMPT, "--seed", "3", "--show")
     assert done.exit_code == 0
@@ -97,6 +108,10 @@ REFUSED = [
     (["--prompt", ""], "the prompt is empty"),
     (["--prompt", "a " * 5000], "has a context of"),
     (["--prompt", "a", "--speculation-length", "0"], "speculation_length is 0"),
+    (["--prompt", "a", "--speculation-length", "fast"], "'fast' is neither a whole number nor auto"),
+    (["--prompt", "a", "--draft", "none", "--speculation-length", "auto"], "can't go together"),
+    (["--prompt", "a", "--costs", "0.2", "0.1", "2"], "--costs goes with --speculation-length auto"),
+    (["--prompt", "a", "--speculation-length", "auto", "--costs", "0.2", "-1", "2"], "costs: the cost `row` is -1"),
     (["--prompt", "a", "--max-new-tokens", "0"], "max_new_tokens is 0"),
     (["--prompt", "a", "--temperature", "-1"], "temperature is -1"),
     (["--prompt", "a", "--temperature", "nan"], "temperature is nan"),

@@ -215,6 +215,8 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"speculation_length": 0}, RequestError, "speculation_length is 0.*draft=False"),
     ({"speculation_length": -1}, RequestError, "speculation_length is -1"),
     ({"speculation_length": 1.5}, RequestError, "speculation_length is 1.5"),
+    ({"speculation_length": "auto", "draft": False}, RequestError, "speculation_length goes with a draft"),
+    ({"speculation_length": "fast"}, RequestError, "speculation_length is 'fast'.*\"auto\""),
     ({"speculation_length": 2, "draft": False}, RequestError, "speculation_length goes with a draft"),
     ({"draft": "model"}, RequestError, "draft is 'model'"),
     ({"seed": -1}, RequestError, "seed is -1"),
@@ -319,6 +321,8 @@ def test_a_length_without_a_draft_is_refused(codec: Codec) -> None:
     lm = LanguageModel("toy", PrefixModel(hashed(codec.size, 1), codec.size), codec)
     with pytest.raises(RequestError, match="speculation_length is 3 and toy has no draft"):
         lm.stream("the proof", speculation_length=3)
+    with pytest.raises(RequestError, match="speculation_length is auto and toy has no draft"):
+        lm.stream("the proof", speculation_length="auto")
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, np.uint8])

@@ -39,6 +39,8 @@ DARTS = "journee_deploy/controller/darts.py"
 DRAFTS = "journee_deploy/controller/drafts.py"
 CACHES = "journee_deploy/controller/caches.py"
 STOPS = "journee_deploy/controller/stops.py"
+PACE = "journee_deploy/controller/pace.py"
+COSTS = "journee_deploy/costs.py"
 PLAIN = "journee_deploy/arithmetic/plain.py"
 VECTORS = "journee_deploy/arithmetic/vectors.py"
 VECTOR_STEPS = "journee_deploy/arithmetic/vector_steps.py"
@@ -55,6 +57,7 @@ ENUMERATION = "journee_deploy/enumeration.py"
 
 TOYS = "tests/test_exactness.py::test_the_named_toys_are_exact"
 RULE = "tests/controller/test_chance.py::test_the_rule_emits_p_and_accepts_exactly_the_overlap"
+PACES = "tests/controller/test_pace.py"
 CASES = "tests/conformance/test_hosts.py::test_the_python_host_conforms"
 DARTS_BOTH = "tests/controller/test_darts.py::test_both_hosts_throw_the_specified_dart"
 SAME = "tests/controller/test_coupled.py::test_the_text_of_a_seed_is_the_same_with_any_draft_and_any_length"
@@ -856,5 +859,68 @@ MUTANTS = [
             ),
         ),
         "tests/engine/test_text.py::test_the_text_ends_where_a_stop_string_begins_and_never_leaks_it",
+    ),
+    Mutant(
+        "pace-that-takes-back-what-it-saw",
+        THROWN,
+        "pace",
+        PACE,
+        (
+            (
+                "        return True\n\n    def cost(",
+                "        if drafted[-1] == 0:\n            drafted.pop()\n        return True\n\n    def cost(",
+            ),
+        ),
+        TOYS,
+    ),
+    Mutant(
+        "pace-that-remembers-another-history",
+        OTHER,
+        "pace",
+        PACE,
+        (
+            (
+                "        if history[: len(self._seen)] != self._seen:\n",
+                "        if len(history) < len(self._seen):\n",
+            ),
+        ),
+        f"{PACES}::test_the_same_history_gives_the_same_length_in_any_order",
+    ),
+    Mutant(
+        "pace-that-counts-no-rejection",
+        OTHER,
+        "pace",
+        PACE,
+        (("        for i in range(min(accepted + 1, proposed)):\n", "        for i in range(accepted):\n"),),
+        f"{PACES}::test_a_useless_draft_costs_next_to_nothing",
+    ),
+    Mutant(
+        "pauses-that-do-not-double",
+        OTHER,
+        "pace",
+        PACE,
+        (("min(2 * self._pause, LONGEST)", "min(self._pause, LONGEST)"),),
+        f"{PACES}::test_pauses_double_up_to_the_longest",
+    ),
+    Mutant(
+        "history-of-what-was-asked-for",
+        OTHER,
+        "controller",
+        SPECULATE,
+        (
+            (
+                "self.history.append((len(current.proposals), current.accepted))",
+                "self.history.append((current.length, current.accepted))",
+            ),
+        ),
+        f"{PACES}::test_the_controller_tells_what_was_proposed_and_accepted",
+    ),
+    Mutant(
+        "proposals-that-cost-their-model-alone",
+        OTHER,
+        "costs",
+        COSTS,
+        (("(timings.draft + proposal) / plain", "timings.draft / plain"),),
+        "tests/engine/test_costs.py::test_costs_are_the_models_times_in_plain_runs",
     ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from journee_deploy.arithmetic.plain import PlainOps
 from journee_deploy.controller import (
     RULES,
+    AdaptivePace,
     Caches,
     Chance,
     ConstantPace,
@@ -25,7 +26,7 @@ from tests.portable.toys import Host, generate, kinds_of, model, tokens_of
 MAKERS = {"model": ModelDraft, "uniform": UniformDraft, "ngram": NgramDraft, "none": NoDraft}
 
 
-def emits_of(setting, trace=False):
+def emits_of(setting, trace=False, pace=None):
     target, draft, columns, options, prompt, limit, length, seed, maker, ends, rule = setting
     return generate(
         model(target, 8),
@@ -40,6 +41,7 @@ def emits_of(setting, trace=False):
         ends,
         trace,
         RULES[rule],
+        pace,
     )
 
 
@@ -66,6 +68,127 @@ def test_coupled_text_does_not_depend_on_the_draft():
         for maker, length in (("none", 0), ("model", 1), ("model", 5), ("uniform", 3), ("ngram", 4)):
             texts.append(tokens_of(emits_of((1, 2, 8, {}, (1, 2), 14, length, seed, maker, (), "coupled"))))
         assert texts == [texts[0]] * 5
+
+
+def adaptive():
+    return AdaptivePace(0.25, 0.0625, 2, 6, 2)
+
+
+# K of each round where the number of accepted proposals goes round in a circle: some, none for long, all.
+CIRCLE = (9, 1, 9) + 24 * (0,) + 13 * (9,)
+LENGTHS = (
+    1,
+    2,
+    1,
+    2,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    0,
+    0,
+    1,
+    0,
+    0,
+    0,
+    0,
+    1,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    1,
+    1,
+    1,
+    2,
+    2,
+    3,
+    4,
+    6,
+    6,
+    6,
+    6,
+    6,
+    6,
+    6,
+    6,
+    6,
+    6,
+    4,
+    3,
+    3,
+    2,
+    2,
+    2,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    1,
+    0,
+    0,
+    1,
+    0,
+    0,
+    0,
+    0,
+    1,
+    1,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    6,
+)
+
+
+def test_an_adaptive_pace_gives_the_same_lengths_in_every_python():
+    used = adaptive()
+    history = []
+    lengths = []
+    for number in range(2 * len(CIRCLE)):
+        lengths.append(used.next_length(history))
+        assert lengths[-1] == adaptive().next_length(history)
+        history.append((lengths[-1], min(lengths[-1], CIRCLE[number % len(CIRCLE)])))
+    assert tuple(lengths) == LENGTHS
+    assert [used.next_length(history[:n]) for n in range(len(history))] == lengths
+
+
+def test_text_under_an_adaptive_pace():
+    """Coupled and greedy texts are what they are without a draft; the history is what the rounds did."""
+    seen = set()
+    for target in range(4):
+        for rule, options in (("coupled", {}), ("residual", {"temperature": (0, 0)})):
+            for draft in (target, target + 1):
+                plain = (target, draft, 8, options, (1, 2), 40, 0, 3, "none", (), rule)
+                drafted = (target, draft, 8, options, (1, 2), 40, 0, 3, "model", (), rule)
+                emits = emits_of(drafted, False, adaptive())
+                assert tokens_of(emits) == tokens_of(emits_of(plain))
+                history = []
+                for emit in emits[:-1]:
+                    assert emit.round.length == adaptive().next_length(history)
+                    history.append((emit.round.proposed, emit.round.accepted))
+                    seen.add(emit.round.length)
+    assert sorted(seen)[:2] == [0, 1]
+    assert len(seen) > 3
 
 
 def test_counts_and_trace():

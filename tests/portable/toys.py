@@ -66,9 +66,21 @@ def drive(controller, host):
 
 
 def generate(
-    target, draft, sampling, prompt, size, limit, length, seed, maker=ModelDraft, ends=(), trace=False, rule=Residual
+    target,
+    draft,
+    sampling,
+    prompt,
+    size,
+    limit,
+    length,
+    seed,
+    maker=ModelDraft,
+    ends=(),
+    trace=False,
+    rule=Residual,
+    pace=None,
 ):
-    """The Emits of one generation over plain ops and Philox."""
+    """The Emits of one generation over plain ops and Philox; `length` counts where no pace is given."""
     ops = PlainOps(list(prompt), size, sampling, ends)
     host = Host({"target": target, "draft": draft}, ops)
     controller = speculate(
@@ -77,7 +89,7 @@ def generate(
         chance=Chance(ops, Philox(seed)),
         rule=rule(),
         draft=maker(),
-        pace=ConstantPace(length),
+        pace=ConstantPace(length) if pace is None else pace,
         stops=Stops(limit, ends=ends),
         trace=trace,
     )
