@@ -11,16 +11,30 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from journee_deploy.controller.philox import WORD, Philox
+from journee_deploy.controller.philox import WORD, Philox, philox
 from journee_deploy.protocols import Key
 
 BLOCKS = 3  # a key, computed ahead: twelve words, enough for most boxes of darts
+
+PAIR = 64  # bits of two words
 
 Words = NDArray[np.uint64]
 
 
 class VectorPhilox(Philox):
-    """`controller.Philox` whose streams of several keys are begun in one sweep."""
+    """`controller.Philox` whose streams of several keys are begun in one sweep, and whose draws from the first words
+    take no generator.
+    """
+
+    def below(self, n: int, key: Key) -> int:
+        """A uniform whole number v with 0 <= v < n: a function of seed, sample and key."""
+        spare = PAIR - (n - 1).bit_length()
+        purpose, position, round_ = key
+        if 0 <= spare < 32 and not (purpose | position | round_) >> 32:  # two words a try
+            first, second, third, fourth = philox((0, position, round_, purpose), self._key)
+            if (value := (first << 32 | second) >> spare) < n or (value := (third << 32 | fourth) >> spare) < n:
+                return value
+        return super().below(n, key)  # which says what is wrong, if something is
 
     def streams(self, keys: Sequence[Key]) -> list[Iterator[int]]:
         """The endless words of each key."""

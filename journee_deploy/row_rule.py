@@ -15,6 +15,7 @@ only says which runs a rule asks for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 CHUNK = 256
 """Rows of the longest run, so that a long prompt needs bounded memory."""
@@ -22,8 +23,7 @@ LARGEST = 32
 """The most a rule may ask for, so that padding stays below 64 rows and within a graph's rotary tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One run of the graph for a part of a step: the text from `start` on, `real` tokens of it, then
     `padding` rows.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Generic
+from typing import Generic, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ class Facts:
     context_length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Held(Generic[Cache]):
+class Held(NamedTuple, Generic[Cache]):
     """A cache of `length` tokens, padding included."""
 
     cache: Cache

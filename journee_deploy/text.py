@@ -191,6 +191,9 @@ class Pieces:
         return most
 
     def _release(self) -> list[Piece]:
+        if not self._stops:
+            released, self._held = self._held, []
+            return released
         text = "".join(self._held)
         return self._take(self._safe(text))
 

@@ -14,7 +14,7 @@ from journee_export.model_folder import write_model_folder
 from journee_export.parity import CASES, as_concat, measure, measure_rough, require, shared_cases
 from journee_export.quantize import ACCURACY_LEVEL, SUFFIXES, quantize
 from journee_export.session import GraphSession
-from journee_export.shared_cache import share_cache, shared_input_names, why_not_shared
+from journee_export.shared_cache import LEAST_ROWS, share_cache, shared_input_names, why_not_shared
 from journee_export.source import RoleSource
 from journee_export.trace import OPSET, input_names, output_names
 from journee_export.weights import write_graph
@@ -32,7 +32,8 @@ def write_role(bundle: Path, name: str, source: RoleSource, inline: bool, say: S
     if reason := why_not_shared(source.decoder.config):
         say(f"The {name} gets no graph with a shared cache, the faster one on CPU: {reason}")
     else:
-        models["shared"] = share_cache(models["concat"], source.decoder.config)
+        least_rows = LEAST_ROWS if name == "target" else 1  # a draft needs no row rule
+        models["shared"] = share_cache(models["concat"], source.decoder.config, least_rows)
     if source.precision != "float32":
         say(f"Quantizing the {name} to {source.precision}")
     say(f"Comparing the {name} with PyTorch")

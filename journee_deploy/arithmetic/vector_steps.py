@@ -33,6 +33,8 @@ Logits = NDArray[Any]
 
 BLOCK = 16384
 """Entries that go through the exponential together: three arrays of them stay in a core's cache."""
+COOLEST = 1e-6
+"""From this temperature on, no quotient of float32 logits overflows, so that no warning need be kept quiet."""
 SAFE = 4096
 """Counts whose sum surely fits a signed 64-bit integer."""
 EXACT = float(1 << 53)
@@ -170,8 +172,12 @@ def distribute(
         return Spike(best)
     if out is None:
         out = np.empty(len(x))
-    with np.errstate(all="ignore"):  # a quotient may overflow to minus infinity
-        return _distribute(x, best, sampling, out, scratch(len(x)) if memory is None else memory)
+    if memory is None:
+        memory = scratch(len(x))
+    if x.dtype == np.float32 and sampling.temperature >= COOLEST:
+        return _distribute(x, best, sampling, out, memory)
+    with np.errstate(all="ignore"):  # a difference or a quotient may overflow to minus infinity
+        return _distribute(x, best, sampling, out, memory)
 
 
 def _distribute(x: Logits, best: int, sampling: Sampling, out: Vector, memory: Vector) -> Vector:
@@ -202,11 +208,11 @@ def weigh(x: Logits, best: int, sampling: Sampling, out: Vector) -> tuple[Ids | 
     z -= np.float64(x[best])
     if sampling.temperature != 1.0:
         z /= sampling.temperature
-    above = z >= least_z(sampling)
-    number = np.count_nonzero(above)
-    if number == len(z):
+    least = least_z(sampling)
+    if np.minimum.reduce(z) >= least:
         return kept, z
-    if 2 * number > len(z):
+    above = z >= least
+    if 2 * np.count_nonzero(above) > len(z):
         return kept, np.maximum(z, _LOWEST, out=z)
     inside = np.flatnonzero(above)
     return inside if kept is None else kept[inside], z[inside]
@@ -242,7 +248,7 @@ def count(z: Vector, memory: Vector) -> None:
 
 def sum_once(k: Vector) -> float:
     """Step 7: the sum, rounded once. Where NumPy's stays below 2^53, no partial sum was rounded; else in integers."""
-    total = float(k.sum())
+    total = float(np.add.reduce(k))
     if total < EXACT:
         return total
     return float(sum(int(k[start : start + SAFE].astype(np.int64).sum()) for start in range(0, len(k), SAFE)))
@@ -255,7 +261,7 @@ def normalise(k: Vector, best: int, out: Vector | None = None) -> Vector:
     """
     units: Vector = np.divide(k, sum_once(k) / SCALE, out)
     np.floor(units, units)
-    units[best] += SCALE - units.sum()
+    units[best] += SCALE - np.add.reduce(units)
     np.multiply(units, _UNIT, units)
     return units
 

@@ -13,6 +13,11 @@ from journee_deploy.arithmetic.sampling import Sampling
 from journee_deploy.arithmetic.vector_steps import Spike, Vector, check, distribute, process, scratch
 from journee_deploy.controller.darts import STEP, WIDTHS, floor
 
+# By their bits: no denormal literal, no finfo. Four, as many as go through a vector instruction.
+_SMALLEST = np.full(4, 1, np.uint32).view(np.float32)
+_SMALLEST_WIDE = np.full(4, 1, np.uint64).view(np.float64)
+_TWO = np.float32(2)
+
 STRIDE = 256
 """Tokens a partial sum: where a cumulative sum is looked for in two steps."""
 
@@ -21,9 +26,8 @@ def check_denormals() -> None:
     """Refuse to sample while the processor flushes denormals to zero: the argmax of denormal logits would
     move.
     """
-    smallest = np.full(4, 1, np.uint32).view(np.float32)  # by its bits: no denormal literal, no finfo
-    kept = np.all(smallest.astype(np.float64) > 0.0) and np.all(smallest * np.float32(2) > 0.0)
-    if not (kept and np.all(np.full(4, 1, np.uint64).view(np.float64) * 2.0 > 0.0)):
+    widened, narrow, wide = _SMALLEST.astype(np.float64), _SMALLEST * _TWO, _SMALLEST_WIDE * 2.0
+    if not (widened.all() and narrow.all() and wide.all()):
         raise LogitsError(
             "this thread flushes denormal numbers to zero, so distributions would not be exact; "
             "switch off set_denormal_as_zero, torch.set_flush_denormal or -ffast-math in this process"

@@ -1,8 +1,8 @@
 """Runs a `shared` graph on the CPU provider: one buffer a layer and side, bound as past and as present.
 
-A run copies nothing but its logits, and rewinding is naming a smaller length. What a buffer binds stays bound; a run
-rebinds tokens, mask and, where the number of rows kept has changed, the logits. Buffers double when a text outgrows
-them, up to the context and its padding, and are used again once their slot is released.
+A run copies nothing but its tokens and logits, and rewinding is naming a smaller length. What a buffer binds stays
+bound; a run rebinds the mask and, where their number of rows has changed, tokens and logits. Buffers double when a
+text outgrows them, up to the context and its padding, and are used again once their slot is released.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from journee_runtimes.session import Binding, Session, first_line
 
 FIRST = 256
 """Tokens that a new buffer has room for."""
+LEAST_ROWS = 2
+"""Rows behind the past that a run may write, however few it has: a graph may pad a single one for its attention."""
 KEPT = 64
-"""Numbers of kept rows whose logits get a place of their own; more are rare, and as many as a prompt has tokens."""
+"""Numbers of rows whose tokens, and logits, get a place of their own; more are rare, and as many as a prompt has."""
 SPARE = 4
 """Released buffers that are kept for the next texts."""
 
@@ -36,6 +38,7 @@ class Buffer:
     arrays: list[Floats]
     capacity: int
     binding: Binding
+    rows: int = 0  # the number of rows that the tokens are bound for; 0 for none that lasts
     kept: int = 0  # the number of rows that the logits are bound for; 0 for none yet
 
 
@@ -54,6 +57,7 @@ class SharedForward:
         self._type = np.float16 if cache_type == "tensor(float16)" else np.float32
         self._longest = role.context_length + LARGEST_PADDING
         self._vocabulary = role.vocabulary_size
+        self._tokens: dict[int, Ids] = {}
         self._logits: dict[int, tuple[Floats, NDArray[np.int64]]] = {}
         self._spare: list[Buffer] = []
 
@@ -66,8 +70,9 @@ class SharedForward:
 
     def run(self, past: Buffer, tokens: Ids, mask: Ids, positions: Ids, keep: int) -> tuple[Rows, Buffer]:
         del positions  # they follow from the lengths
-        if len(mask) > past.capacity:
-            self._grow(past, len(mask), len(mask) - len(tokens))
+        held = len(mask) - len(tokens)
+        if (needed := max(len(mask), held + LEAST_ROWS)) > past.capacity:
+            self._grow(past, needed, held)
         logits = self._bind(past, tokens, mask, keep)
         try:
             self._opened().run_with_iobinding(past.binding)
@@ -96,6 +101,7 @@ class SharedForward:
     def close(self) -> None:
         self._session = None
         self._spare.clear()
+        self._tokens.clear()
         self._logits.clear()
 
     def _opened(self) -> Session:
@@ -121,7 +127,8 @@ class SharedForward:
         larger = self._buffer(self._room(length))
         for old, new in zip(buffer.arrays, larger.arrays, strict=True):
             new[:, :, :held] = old[:, :, :held]
-        buffer.arrays, buffer.capacity, buffer.binding, buffer.kept = larger.arrays, larger.capacity, larger.binding, 0
+        buffer.arrays, buffer.capacity, buffer.binding = larger.arrays, larger.capacity, larger.binding
+        buffer.rows = buffer.kept = 0
 
     def _bind_cache(self, buffer: Buffer) -> None:
         for (past, present), array in zip(self._bound, buffer.arrays, strict=True):
@@ -131,8 +138,8 @@ class SharedForward:
 
     def _bind(self, buffer: Buffer, tokens: Ids, mask: Ids, keep: int) -> Floats:
         """Bind what a run changes; where the logits will be. The arrays outlive the run: their callers hold them."""
-        for name, ids in ((self._names.tokens, tokens), (self._names.mask, mask)):
-            buffer.binding.bind_input(name, "cpu", 0, np.int64, (1, len(ids)), ids.ctypes.data)
+        self._bind_tokens(buffer, tokens)
+        buffer.binding.bind_input(self._names.mask, "cpu", 0, np.int64, (1, len(mask)), mask.ctypes.data)
         rows = keep if self._names.rows_kept else len(tokens)
         logits, count = self._place_of(rows)
         if buffer.kept != rows or rows > KEPT:
@@ -141,6 +148,19 @@ class SharedForward:
                 buffer.binding.bind_input(self._names.rows_kept, "cpu", 0, np.int64, (), count.ctypes.data)
             buffer.kept = rows
         return logits[:, rows - keep :]
+
+    def _bind_tokens(self, buffer: Buffer, tokens: Ids) -> None:
+        """Few rows have a place that stays bound from run to run; more are bound where they are."""
+        rows = len(tokens)
+        if rows <= KEPT:
+            if (place := self._tokens.get(rows)) is None:
+                place = self._tokens[rows] = np.zeros(rows, np.int64)
+            place[:] = tokens
+            if buffer.rows == rows:
+                return
+            tokens = place
+        buffer.binding.bind_input(self._names.tokens, "cpu", 0, np.int64, (1, rows), tokens.ctypes.data)
+        buffer.rows = rows if rows <= KEPT else 0
 
     def _place_of(self, rows: int) -> tuple[Floats, NDArray[np.int64]]:
         """Where the logits of so many rows go, and their number as the graph takes it."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from journee_deploy.controller import Philox
 from journee_deploy.controller.philox import WORD, bits, philox, uniform
+from journee_deploy.draws import VectorPhilox
 
 # Random123's known answers for philox4x32 with ten rounds: counter, key, output.
 VECTORS = """
@@ -145,3 +146,28 @@ def test_a_key_that_does_not_fit_a_counter_is_an_error(key: tuple[int, int, int]
 def test_seeds_and_samples_out_of_range_are_errors(seed: int, sample: int, what: str) -> None:
     with pytest.raises(ValueError, match=f"^{what} is "):
         Philox(seed, sample)
+
+
+bounds = st.one_of(
+    st.integers(1, 2**70),
+    st.sampled_from([32, 33, 50, 63, 64, 65]).flatmap(lambda bits: st.integers(2**bits - 2, 2**bits + 2)),
+    st.integers(32, 63).map(lambda bits: 2**bits + 1),  # about half of all tries are not below it
+)
+words = st.integers(0, WORD)
+
+
+@given(bounds, st.integers(0, 2**64 - 1), st.tuples(words, words, words))
+def test_draws_without_a_generator_are_the_same(n: int, seed: int, key: tuple[int, int, int]) -> None:
+    assert VectorPhilox(seed).below(n, key) == Philox(seed).below(n, key)
+
+
+@pytest.mark.parametrize("n", [0, -1, -(2**40)])
+def test_draws_without_a_generator_refuse_the_same(n: int) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        VectorPhilox(0).below(n, (0, 0, 0))
+
+
+@pytest.mark.parametrize("key", [(WORD + 1, 0, 0), (0, WORD + 1, 0), (0, 0, WORD + 1), (0, -1, 0)])
+def test_keys_without_a_generator_are_refused_the_same(key: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        VectorPhilox(0).below(2**50, key)

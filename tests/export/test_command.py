@@ -87,6 +87,7 @@ def test_parity_and_the_row_rule_are_recorded(run: Run) -> None:
     assert shared.weights == bundle.role("target").graph_record.weights
     assert shared.router == "function"
     assert shared.operators["com.microsoft::GroupQueryAttention"] == TARGET.layers
+    assert shared.operators["Pad"] == 3 * TARGET.layers  # queries, keys and values of a row run alone
     for graph in bundle.role("target").record.graphs:
         assert graph.row_rule is None or graph.row_rule.where.startswith("onnxruntime, cpu, ")
     assert bundle.role("draft").graph_record.row_rule is None

@@ -44,6 +44,7 @@ def export(folder: Path, name: str, *arguments: object) -> Result:
 def test_a_draft_in_int8_is_told_apart(folder: Path) -> None:
     draft = open_bundle(folder / "int8").role("draft").record
     assert [graph.id for graph in draft.graphs] == ["concat-int8", "shared-int8"]
+    assert "Pad" not in draft.graphs[1].operators  # a draft needs no row rule
     for graph in draft.graphs:
         assert (graph.precision, graph.accuracy_level) == ("int8", 4)
         assert graph.weights == ("draft/onnx/model_int8.onnx_data",)

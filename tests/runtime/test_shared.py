@@ -179,3 +179,13 @@ def test_a_bundle_of_the_first_version_still_opens(tmp_path: Path) -> None:
     assert '"version": 2' in text
     manifest.write_text(text.replace('"version": 2', '"version": 1'))
     assert role_of(tmp_path / "old" / "target").variant == "concat-fp32"
+
+
+@pytest.mark.parametrize("row_rule", [True, False])
+def test_single_rows_up_to_the_end_of_a_buffer(row_rule: bool, expected: Rows) -> None:
+    """A row run alone has one more written behind it, for which there must be room."""
+    model = opened(row_rule=row_rule)
+    model.run([Step(0, TEXT[: FIRST - 3], 0, 1)])
+    for at in range(FIRST - 3, FIRST + 2):
+        (row,) = model.run([Step(0, TEXT[at : at + 1], at, 1)])
+        np.testing.assert_allclose(row, expected[at : at + 1], atol=1e-4)
