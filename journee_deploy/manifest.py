@@ -92,8 +92,8 @@ class Inputs:
     Tokens [batch, rows], mask [batch, past + rows] and positions [batch, rows] are int64; past keys and
     values are [batch, kv_heads, past, head_dim], or, of a shared buffer, [batch, kv_heads, capacity, head_dim], and
     there positions are None: they follow from the lengths. `rows_kept`: an int64 scalar, how many last rows of logits
-    to compute; 0 means all; None if the graph has no such input. 0 is its default, but a graph for pages has none, since
-    ONNX Runtime's own for pages can't feed an input that has one.
+    to compute; 0 means all; None if the graph has no such input. 0 is its default; in a graph for pages it has none,
+    since onnxruntime-web can't feed an input that has one.
     """
 
     tokens: Name

@@ -57,6 +57,12 @@ def _write(folder: Path, name: str, values: Sequence[ir.Value]) -> None:
             content = tensor.tobytes()
             file.write(content.ljust(_room(value), b"\0"))
             value.const_value = ir.ExternalTensor(
-                name, at, len(content), tensor.dtype, shape=tensor.shape, name=value.name or "", base_dir=folder
+                name,
+                at,
+                len(content),
+                tensor.dtype,
+                shape=ir.Shape(tensor.shape.numpy()),
+                name=value.name or "",
+                base_dir=folder,
             )
             at += _room(value)

@@ -36,7 +36,7 @@ def quantize(model: ir.Model, precision: Precision) -> ir.Model:
 
 
 def base_name(name: str) -> str:
-    """The parameter that an initializer comes from: of a quantized graph, or of one with weights rounded for storage."""
+    """The parameter that an initializer comes from, quantized or rounded for storage."""
     for suffix in ("_Q8", "_Q4", "_scales", "_fp16", "_int8"):
         name = name.removesuffix(suffix)
     return name

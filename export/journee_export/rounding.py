@@ -10,7 +10,8 @@ are, and `shrink` puts them into its graph:
 
 In the graph a rounded weight is a Cast, and for int8 a Mul by its scales. Both have constant inputs, so ONNX Runtime
 computes them once, when it makes a session, and runs the same nodes on the same bits as the graph with the rounded
-weights in float32. DequantizeLinear is not used: ONNX Runtime leaves it in place unless a session says otherwise.
+weights in float32. DequantizeLinear is not used: ONNX Runtime makes a MatMulNBits of it and its MatMul, which is other
+arithmetic, unless a session says otherwise.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def with_weights(decoder: Decoder, rounded: Mapping[str, Rounded]) -> Decoder:
     tensors = {**dict(changed.named_parameters()), **dict(changed.named_buffers())}
     with torch.no_grad():
         for name, weight in rounded.items():
-            tensors[name].copy_(torch.from_numpy(weight.widened()))
+            tensors[name].copy_(torch.tensor(weight.widened()))
     return changed
 
 
@@ -139,6 +140,6 @@ def _widen(graph: ir.Graph, value: ir.Value, weight: Rounded, transposed: bool) 
 
 def _initializer(graph: ir.Graph, name: str, array: NDArray[Any]) -> ir.Value:
     tensor = ir.tensor(np.ascontiguousarray(array), name=name)
-    value = ir.Value(name=name, const_value=tensor, type=ir.TensorType(tensor.dtype), shape=tensor.shape)
+    value = ir.Value(name=name, const_value=tensor, type=ir.TensorType(tensor.dtype), shape=ir.Shape(array.shape))
     graph.register_initializer(value)
     return value

@@ -36,7 +36,10 @@ def run(
     page: tuple[Storage, float] | None = None,
     force: bool,
 ) -> None:
-    """Export and print the summary; `page` is how weights are stored for one, and MiB a chunk. ExportFailed carries the message of whatever stopped it."""
+    """Export and print the summary; `page` is how weights are stored for one, and MiB a chunk.
+
+    ExportFailed carries the message of whatever stopped it.
+    """
     try:
         check_destination(destination, force)
         with console.status("Reading checkpoints") as status:
