@@ -14,7 +14,8 @@ Rules:
 2. Every file of the bundle but the manifest is in `files`, with size in bytes and sha256.
 3. A role has one or more graph variants; the first is the default. Variants may share weights files.
 4. `vocabulary_hash` is the sha256 of tokenizer.json; a draft's equals its target's.
-5. A version that this code doesn't know is refused, and so are unknown fields.
+5. A version that this code doesn't know is refused, and so are unknown fields. 2 brought the shared buffer, 3 brings
+   `stored`; a bundle without weights rounded for storage is written as version 2.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from journee_deploy.typed_json import Json, JsonError, is_object, parse, read
 
 MANIFEST = "journee.json"
 FORMAT = "journee-bundle"
-VERSION: Final = 2
+VERSION: Final = 3
 TARGET = "target"
 DRAFT = "draft"
 LONGEST_CONTEXT = 2**20
@@ -44,6 +45,10 @@ def _context(value: int) -> str | None:
 
 def _not_negative(value: int) -> str | None:
     return None if 0 <= value < 2**53 else "expected an integer of at least 0"
+
+
+def _distance(value: float) -> str | None:
+    return None if value >= 0 else "expected a number of at least 0"
 
 
 def _sha256(value: str) -> str | None:
@@ -65,6 +70,7 @@ def inside(name: str) -> str | None:
 Count = Annotated[int, _positive]
 Context = Annotated[int, _context]
 Size = Annotated[int, _not_negative]
+Distance = Annotated[float, _distance]
 Sha256 = Annotated[str, _sha256]
 Inside = Annotated[str, inside]
 Name = Annotated[str, _some]
@@ -86,7 +92,8 @@ class Inputs:
     Tokens [batch, rows], mask [batch, past + rows] and positions [batch, rows] are int64; past keys and
     values are [batch, kv_heads, past, head_dim], or, of a shared buffer, [batch, kv_heads, capacity, head_dim], and
     there positions are None: they follow from the lengths. `rows_kept`: an int64 scalar, how many last rows of logits
-    to compute; 0, its default, means all; None if the graph has no such input.
+    to compute; 0 means all; None if the graph has no such input. 0 is its default; in a graph for pages it has none,
+    since onnxruntime-web can't feed an input that has one.
     """
 
     tokens: Name
@@ -149,6 +156,21 @@ class Parity:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """Weights rounded for storage, which the graph widens again when it is loaded; and what that cost.
+
+    `p` is the model with these weights. Its distance from the one that was trained, both in PyTorch, over `rows` next
+    tokens of a sample text: the largest difference of a logit, the mean and the largest TV at temperature 1.
+    """
+
+    precision: Literal["float16", "int8"]
+    rows: Count
+    logits: Distance
+    mean_tv: Distance
+    max_tv: Distance
+
+
+@dataclass(frozen=True, slots=True)
 class GraphRecord:
     """One graph variant of a role.
 
@@ -156,7 +178,8 @@ class GraphRecord:
     as present, into which it writes (com.microsoft::GroupQueryAttention). `router`: "function" keeps
     BooleanRouter as one op (an ONNX local function), "inlined" leaves standard ops only, "none" has no
     router. `operators` counts nodes by type, subgraphs included. `accuracy_level` is MatMulNBits' own, None
-    where there is none.
+    where there is none. `precision` is that of the weights in the arithmetic; `stored` tells how they lie on disk where
+    that is something else, and parity then compares with PyTorch on the rounded weights.
     """
 
     id: Name
@@ -172,6 +195,7 @@ class GraphRecord:
     operators: dict[str, Count]
     parity: tuple[Parity, ...]
     row_rule: FoundRule | None
+    stored: Stored | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +231,7 @@ class Manifest:
     """All of `journee.json`. `versions` of the software that wrote it, by name."""
 
     format: Literal["journee-bundle"]
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     roles: dict[str, RoleRecord]
     files: dict[str, FileRecord]
     versions: dict[str, str]
@@ -277,6 +301,8 @@ def _check_graph(manifest: Manifest, name: str, graph: GraphRecord, place: str) 
     for file in (graph.file, *graph.weights):
         _check_listed(manifest, name, file, place)
     layers = manifest.roles[name].layers
+    if graph.stored and manifest.version < 3:
+        raise JsonError(f"{place}.stored: version {manifest.version} has no such field")
     if graph.cache == "shared" and graph.inputs.positions is not None:
         raise JsonError(f"{place}.inputs.positions: expected null, since a shared buffer's positions are its lengths")
     for where, names in (

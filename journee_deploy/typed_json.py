@@ -3,7 +3,8 @@
 The dataclasses are the schema; nothing else repeats it. An annotation says what a value may be: `str`, `int`,
 `float`, `bool`, `None`, `Literal`, a dataclass, `tuple[T, ...]`, `dict[str, T]`, a union with `None`, `Json`
 for anything, and `Annotated[T, rule]`, where a rule is a function from the value to a complaint or None.
-Every field must be there, and none that isn't declared; numbers are finite, and a boolean is no number.
+Every field must be there, and none that isn't declared; numbers are finite, and a boolean is no number. A field with
+a default came with a later version of its document: it may be missing, and is left out where it has its default.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import typing
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -81,7 +82,9 @@ def dump(value: object) -> str:
 def plain(value: object) -> Json:
     """A dataclass, and what it holds, as dicts and lists."""
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        held = {field.name: getattr(value, field.name) for field in fields(value)}
+        default = {field.name: field.default for field in fields(value) if field.default is not MISSING}
+        return {name: plain(item) for name, item in held.items() if name not in default or item != default[name]}
     if isinstance(value, dict):
         return {key: plain(item) for key, item in cast("dict[str, object]", value).items()}
     if isinstance(value, (tuple, list)):
@@ -203,11 +206,13 @@ def _read_dataclass(kind: type[object], value: Json, place: str) -> object:
     if not is_object(value):
         raise _wrong(place, "an object", value)
     hints = get_type_hints(kind, include_extras=True)
-    if missing := [name for name in hints if name not in value]:
+    needed = [field.name for field in fields(kind) if field.default is MISSING]  # type: ignore[arg-type]
+    if missing := [name for name in needed if name not in value]:
         raise JsonError(f"{place or 'top level'}: missing {', '.join(map(repr, missing))}")
     if unknown := [name for name in value if name not in hints]:
         raise JsonError(f"{place or 'top level'}: unknown {', '.join(map(repr, unknown))}")
-    return kind(**{name: _read(hint, value[name], _join(place, name)) for name, hint in hints.items()})
+    given = {name: hint for name, hint in hints.items() if name in value}
+    return kind(**{name: _read(hint, value[name], _join(place, name)) for name, hint in given.items()})
 
 
 def _read_scalar(kind: type[object], value: Json, place: str) -> object:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from journee_export.quantize import Precision
+    from journee_export.rounding import Storage
 
 
 class ExportFailed(click.ClickException):
@@ -32,20 +33,49 @@ class ExportFailed(click.ClickException):
     help="Of the draft's weights. int8 is the fastest on CPU; in a page, float32 is.",
 )
 @click.option("-o", "--output", "bundle", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["web"]),
+    help="web: a bundle for pages, with small weights in chunks and only the graph that a page can run.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["float16", "int8"]),
+    help="With --for web: how weights are stored; arithmetic stays float32.  [default: float16]",
+)
+@click.option(
+    "--chunk-size",
+    type=click.FloatRange(0, 1024, min_open=True),
+    metavar="MIB",
+    help="With --for web: the size of a file of weights at most, unless one matrix is larger.  [default: 8]",
+)
 @click.option("--inline", is_flag=True, help="Leave no custom op: put the router's standard ops in its place.")
 @click.option("--force", is_flag=True, help="Replace the bundle that is at BUNDLE.")
-def main(target: Path, draft: str | None, draft_precision: Precision, bundle: Path, inline: bool, force: bool) -> None:
+def main(
+    target: Path,
+    draft: str | None,
+    draft_precision: Precision,
+    bundle: Path,
+    purpose: str | None,
+    weights: Storage | None,
+    chunk_size: float | None,
+    inline: bool,
+    force: bool,
+) -> None:
     """Export the checkpoint TARGET, and maybe a draft, to ONNX.
 
+    With --for web, the model is the one with the rounded weights; the manifest says how far it is from TARGET.
     The graphs are compared with PyTorch before anything is kept; the bundle is written whole or not at all.
     """
     drafting = _drafting(draft, draft_precision)
+    page = _page(purpose, weights, chunk_size, drafting, draft_precision)
     console = Console()
     before = signal.signal(
         signal.SIGTERM, lambda number, frame: sys.exit(128 + number)
     )  # so that nothing is left behind
     try:
-        _export(console, target, drafting, bundle, precision=draft_precision, inline=inline, force=force)
+        _export(console, target, drafting, bundle, precision=draft_precision, inline=inline, page=page, force=force)
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -61,6 +91,28 @@ def _drafting(draft: str | None, precision: Precision) -> Path | Precision | Non
     return named[draft]
 
 
+def _page(
+    purpose: str | None,
+    weights: Storage | None,
+    chunk_size: float | None,
+    draft: Path | Precision | None,
+    precision: Precision,
+) -> tuple[Storage, float] | None:
+    """How weights are stored for a page, and MiB a chunk; None for another bundle."""
+    if purpose is None:
+        for name, value in (("--weights", weights), ("--chunk-size", chunk_size)):
+            if value is not None:
+                raise click.UsageError(f"{name} {value} goes with --for web")
+        return None
+    if precision != "float32" or isinstance(draft, str):
+        given = f"--draft {draft}" if isinstance(draft, str) else f"--draft-precision {precision}"
+        raise click.UsageError(
+            f"{given} does not go with --for web: its MatMulNBits is about ten times slower in a page than float32; "
+            "give --draft CHECKPOINT, whose weights --weights makes small"
+        )
+    return weights or "float16", chunk_size or 8
+
+
 def _export(
     console: Console,
     target: Path,
@@ -69,6 +121,7 @@ def _export(
     *,
     precision: Precision,
     inline: bool,
+    page: tuple[Storage, float] | None,
     force: bool,
 ) -> None:
     with console.status("Loading PyTorch"):
@@ -76,4 +129,4 @@ def _export(
             from journee_export.run import run  # noqa: PLC0415  (torch takes seconds; --help needn't wait for it)
         except ModuleNotFoundError as error:
             raise ExportFailed(f"{error}; install what exporting needs: pip install 'journee-deploy[export]'") from None
-    run(console, target, draft, bundle, precision=precision, inline=inline, force=force)
+    run(console, target, draft, bundle, precision=precision, inline=inline, page=page, force=force)

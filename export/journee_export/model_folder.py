@@ -11,27 +11,26 @@ from pathlib import Path
 
 from journee.config import ModelConfig
 from journee_deploy.typed_json import Json
-from journee_export.quantize import SUFFIXES, Precision
 from journee_export.source import RoleSource
 
 MODEL_TYPE = "journee"
-DTYPES = {"float32": "fp32", "int8": "int8", "int4": "q4"}
+DTYPES = {"float32": "fp32", "float16": "fp16", "int8": "int8", "int4": "q4"}
 """As transformers.js spells them."""
 
 
-def write_model_folder(folder: Path, source: RoleSource) -> None:
+def write_model_folder(folder: Path, source: RoleSource, dtype: str, graph: str, chunks: int = 1) -> None:
     """Write config, generation config and the tokenizer's two files into `folder`, in UTF-8 with plain
-    newlines.
+    newlines. `graph` is the portable graph's file, which has its weights in so many `chunks`.
     """
     token, token_id = source.end_of_text
     config = source.decoder.config
-    _write(folder / "config.json", model_config(config, token_id, source.precision))
+    _write(folder / "config.json", model_config(config, token_id, dtype, graph, chunks))
     _write(folder / "generation_config.json", {"bos_token_id": token_id, "eos_token_id": token_id})
     _write(folder / "tokenizer_config.json", tokenizer_config(config, token))
     (folder / "tokenizer.json").write_bytes(source.tokenizer.encode())
 
 
-def model_config(config: ModelConfig, end_of_text: int, precision: Precision = "float32") -> dict[str, Json]:
+def model_config(config: ModelConfig, end_of_text: int, dtype: str, graph: str, chunks: int) -> dict[str, Json]:
     """config.json."""
     return {
         "architectures": ["JourneeForCausalLM"],
@@ -53,8 +52,8 @@ def model_config(config: ModelConfig, end_of_text: int, precision: Precision = "
         "eos_token_id": end_of_text,
         "torch_dtype": "float32",
         "transformers.js_config": {
-            "dtype": DTYPES[precision],
-            "use_external_data_format": {f"model{SUFFIXES[precision]}.onnx": 1},
+            "dtype": dtype,
+            "use_external_data_format": {graph: chunks},
         },
         **_mixture(config),
     }

@@ -108,6 +108,17 @@ def as_concat(graph: Graph, layers: int) -> Graph:
     return run
 
 
+def always_kept(graph: Graph, layers: int) -> Graph:
+    """A graph whose `num_logits_to_keep` has no default, run as one whose default is 0."""
+    name = input_names(layers).rows_kept
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+        default: dict[str, Array] = {name: np.array(0, dtype=np.int64)} if name else {}
+        return graph({**default, **feeds})
+
+    return run
+
+
 def measure(decoder: Decoder, graph: Graph, cases: Sequence[Case] = CASES) -> tuple[Parity, ...]:
     """The difference of every case, beside what it may be."""
     return tuple(Parity(case.name, _difference(decoder, graph, case), case.tolerance) for case in cases)

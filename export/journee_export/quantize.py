@@ -36,7 +36,7 @@ def quantize(model: ir.Model, precision: Precision) -> ir.Model:
 
 
 def base_name(name: str) -> str:
-    """The parameter that an initializer of a quantized graph comes from."""
-    for suffix in ("_Q8", "_Q4", "_scales"):
+    """The parameter that an initializer comes from, quantized or rounded for storage."""
+    for suffix in ("_Q8", "_Q4", "_scales", "_fp16", "_int8"):
         name = name.removesuffix(suffix)
     return name

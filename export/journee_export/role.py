@@ -10,7 +10,8 @@ import onnx_ir as ir
 from journee.tokenizer import tokenizer_hash
 from journee_deploy.manifest import GraphRecord, Parity, RoleRecord
 from journee_export.graph import build_graph, count_operators, router_kind
-from journee_export.model_folder import write_model_folder
+from journee_export.model_folder import DTYPES, write_model_folder
+from journee_export.page import PageOptions, write_page_graph
 from journee_export.parity import CASES, as_concat, measure, measure_rough, require, shared_cases
 from journee_export.quantize import ACCURACY_LEVEL, SUFFIXES, quantize
 from journee_export.session import GraphSession
@@ -22,11 +23,20 @@ from journee_export.weights import write_graph
 Say = Callable[[str], None]
 
 
-def write_role(bundle: Path, name: str, source: RoleSource, inline: bool, say: Say) -> RoleRecord:
-    """Write the role's folder into `bundle`; ExportError if a graph doesn't compute what the model does."""
+def write_role(
+    bundle: Path, name: str, source: RoleSource, inline: bool, say: Say, page: PageOptions | None = None
+) -> RoleRecord:
+    """Write the role's folder into `bundle`, with the graph for pages or the others; ExportError if a graph doesn't
+    compute what the model does.
+    """
     folder = bundle / name
     (folder / "onnx").mkdir(parents=True)
-    write_model_folder(folder, source)
+    if page:
+        say(f"Rounding the weights of the {name} to {page.storage}, and tracing it")
+        graph = write_page_graph(folder, source, page, inline)
+        write_model_folder(folder, source, DTYPES[page.storage], Path(graph.file).name, len(graph.weights))
+        return _role_record(name, source, (graph,))
+    write_model_folder(folder, source, DTYPES[source.precision], f"model{SUFFIXES[source.precision]}.onnx")
     say(f"Tracing the {name}")
     models = {"concat": build_graph(source.decoder, inline)}
     if reason := why_not_shared(source.decoder.config):

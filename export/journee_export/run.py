@@ -15,7 +15,9 @@ from journee_deploy.runtime import RuntimeFailure
 from journee_export.bundle import export_bundle
 from journee_export.command import ExportFailed
 from journee_export.errors import ExportError
+from journee_export.page import MEBIBYTE, PageOptions
 from journee_export.quantize import Precision
+from journee_export.rounding import Storage
 from journee_export.source import load_sources
 from journee_export.summary import show_summary
 from journee_export.whole_folder import check_destination
@@ -31,14 +33,20 @@ def run(
     *,
     precision: Precision,
     inline: bool,
+    page: tuple[Storage, float] | None = None,
     force: bool,
 ) -> None:
-    """Export and print the summary; ExportFailed carries the message of whatever stopped it."""
+    """Export and print the summary; `page` is how weights are stored for one, and MiB a chunk.
+
+    ExportFailed carries the message of whatever stopped it.
+    """
     try:
         check_destination(destination, force)
         with console.status("Reading checkpoints") as status:
             roles = load_sources(target, draft, precision)
-            bundle = export_bundle(roles, destination, inline=inline, force=force, say=_teller(console, status))
+            options = PageOptions(page[0], int(page[1] * MEBIBYTE)) if page else None
+            say = _teller(console, status)
+            bundle = export_bundle(roles, destination, inline=inline, page=options, force=force, say=say)
     except EXPECTED as error:
         raise ExportFailed(str(error)) from None
     except OSError as error:

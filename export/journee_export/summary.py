@@ -26,6 +26,15 @@ def show_summary(console: Console, bundle: Bundle) -> None:
         soft_wrap=True,
         highlight=False,
     )
+    for name, graph in _graphs(bundle):
+        if stored := graph.stored:
+            console.print(
+                f"{name}: weights stored in {stored.precision}, which moved its logits by {stored.logits:.2g} at most "
+                f"and its distributions by a TV of {stored.mean_tv:.2g} in the mean, {stored.max_tv:.2g} at most, over "
+                f"{stored.rows} tokens of a sample text.",
+                soft_wrap=True,
+                highlight=False,
+            )
 
 
 def _files(bundle: Bundle) -> Table:

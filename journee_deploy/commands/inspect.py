@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from rich.table import Table
 
 from journee_deploy.bundle import Bundle, open_bundle
 from journee_deploy.manifest import GraphRecord, RoleRecord
-from journee_deploy.typed_json import Json, is_object
+from journee_deploy.typed_json import Json, is_object, plain
 
 
 @click.command()
@@ -22,7 +21,7 @@ def inspect(bundle: Path, as_json: bool) -> None:
     """Verify every file of BUNDLE and show its roles, graphs, parity and provenance."""
     opened = open_bundle(bundle)
     if as_json:
-        click.echo(json.dumps(asdict(opened.manifest)))
+        click.echo(json.dumps(plain(opened.manifest)))
         return
     console = Console(highlight=False)
     for name in opened.roles:
@@ -43,6 +42,9 @@ def _role_table(name: str, role: RoleRecord) -> Table:
     table.add_row("logits and cache", role.dtype)
     for graph in role.graphs:
         table.add_row(f"graph {graph.id}", _graph(graph))
+        if stored := graph.stored:
+            cost = f"logits {stored.logits:.2g}, TV {stored.mean_tv:.2g} in the mean, {stored.max_tv:.2g} at most"
+            table.add_row("rounding moved p by", f"{cost}, over {stored.rows} tokens")
     for figure, value in role.source.figures.items():
         table.add_row(figure.replace("_", " "), _figure(value))
     table.add_row("checkpoint", f"sha256 {role.source.checkpoint_sha256[:16]}...")
@@ -52,8 +54,9 @@ def _role_table(name: str, role: RoleRecord) -> Table:
 def _graph(graph: GraphRecord) -> str:
     rule = graph.row_rule
     found = "none" if rule is None else f"{rule.rule} ({rule.where})"
+    stored = f" (weights stored in {graph.stored.precision})" if graph.stored else ""
     return (
-        f"opset {graph.opset}, {graph.precision}, cache {graph.cache}, router {graph.router}, "
+        f"opset {graph.opset}, {graph.precision}{stored}, cache {graph.cache}, router {graph.router}, "
         f"{sum(graph.operators.values())} nodes; exporter's row rule: {found}"
     )
 

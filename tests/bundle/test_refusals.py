@@ -155,7 +155,7 @@ TEXTS = {
     '{"format": "journee-bundle", "version": true}': "version: expected an integer of at least 1, found True",
     '{"format": "journee-bundle", "version": 1.0}': "version: expected an integer of at least 1, found 1.0",
     '{"format": "journee-bundle", "version": 0}': "version: expected an integer of at least 1, found 0",
-    '{"format": "journee-bundle", "version": 3}': "version 3 is newer than this journee-deploy reads (2); upgrade",
+    '{"format": "journee-bundle", "version": 4}': "version 4 is newer than this journee-deploy reads (3); upgrade",
     '{"format": "journee-bundle", "version": 1, "version": 1}': "key given twice: 'version'",
     "{" + ", ".join(f'"k{i}": 1' for i in range(100_000)) + ', "k7": 2}': "key given twice: 'k7'",
     '{"format": "journee-bundle", "version": NaN}': "NaN is not JSON",

@@ -48,7 +48,7 @@ export interface Outputs {
 /** Weights rounded for storage, and how far that took the model from the one that was trained. */
 export interface Stored {
   precision: "float16" | "int8";
-  /** Rows compared: positions of held-out text, or of random tokens where there is none. */
+  /** Next tokens of a sample text that were compared. */
   rows: number;
   /** The largest absolute difference of a logit. */
   logits: number;
