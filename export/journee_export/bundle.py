@@ -35,7 +35,8 @@ def export_bundle(
     it.
 
     `inline` leaves no custom op in the graphs; `page` makes it a bundle for pages; `force` replaces a bundle that is
-    there; `say` hears what is being done. ExportError, BundleError, RuntimeFailure or OSError leave `destination` as it was.
+    there; `say` hears what is being done. ExportError, BundleError, RuntimeFailure or OSError leave `destination` as it
+    was.
     """
     with whole_folder(destination, force) as folder:
         records = {name: write_role(folder, name, source, inline, say, page) for name, source in roles.items()}

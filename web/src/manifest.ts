@@ -88,8 +88,6 @@ export interface RoleManifest {
   parameters: number;
   endOfSequence: readonly number[];
   tokenizer: string;
-  /** Beside the tokenizer; null where the bundle has none. */
-  tokenizerConfig: string | null;
   graph: Graph;
 }
 
@@ -121,9 +119,8 @@ export function readManifest(text: string): Manifest {
 export function neededFiles(manifest: Manifest, draft = true): string[] {
   const { target } = manifest;
   const roles = draft && manifest.draft ? [target, manifest.draft] : [target];
-  const config = target.tokenizerConfig === null ? [] : [target.tokenizerConfig];
   const graphs = roles.flatMap(({ graph }) => [graph.file, ...graph.weights]);
-  return [...new Set([target.tokenizer, ...config, ...graphs])];
+  return [...new Set([target.tokenizer, ...graphs])];
 }
 
 function parsed(text: string): unknown {
@@ -183,7 +180,6 @@ function readRole(
   if (files.get(tokenizer)?.sha256 !== vocabulary) {
     throw wrong(`${place}.vocabulary_hash`, `expected the sha256 of ${tokenizer}`);
   }
-  const config = tokenizer.replace(/[^/]+$/, "tokenizer_config.json");
   return {
     name,
     vocabularySize,
@@ -196,7 +192,6 @@ function readRole(
       whole(token, `${place}.end_of_sequence[${at}]`, 0, vocabularySize - 1),
     ),
     tokenizer,
-    tokenizerConfig: files.has(config) ? config : null,
     graph: readGraph(record, name, layers, files, version),
   };
 }
