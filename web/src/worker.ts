@@ -23,7 +23,7 @@ const around: Surroundings = {
   controller: (kind, pyodideUrl) =>
     createController({
       kind,
-      wasmUrl: new URL(/* @vite-ignore */ "./micropython.wasm", import.meta.url).href,
+      micropythonUrl: new URL(/* @vite-ignore */ "./micropython.wasm", import.meta.url).href,
       ...(pyodideUrl === undefined ? {} : { pyodideUrl }),
     }),
 };

@@ -15,7 +15,7 @@ from typing import Any
 import journee_deploy
 
 HERE = Path(__file__).parent
-PROMPTS = ("The proof obligation is", "def read(path):\n", "class Error(Exception):\n    \"\"\"")
+PROMPTS = ("The proof obligation is", "def read(path):\n", 'class Error(Exception):\n    """')
 RUNS: tuple[dict[str, Any], ...] = (
     {"temperature": 0.0},
     {"temperature": 0.0, "speculation_length": 7},

@@ -34,7 +34,7 @@ const weights = () => site.asked.filter((path) => /\/onnx\//.test(path));
 describe("a load", () => {
   test("is verified, cached, tells its progress, and a second one asks the network for nothing but the manifest", async () => {
     const { page, complaints } = await fresh();
-    const load = () =>
+    const once = () =>
       page.evaluate(async () => {
         const seen: { stage: string; loaded: number; total: number; network: number }[] = [];
         const lm = await load("/models/tiny/", { onProgress: ({ stage, loaded, total, network }) => seen.push({ stage, loaded, total, network }) });
@@ -43,7 +43,7 @@ describe("a load", () => {
         await lm.dispose();
         return { seen, info, text };
       });
-    const first = await load();
+    const first = await once();
     const last = first.seen.at(-1);
     expect(last).toMatchObject({ stage: "ready", loaded: last?.total, network: last?.total });
     for (const [i, progress] of first.seen.entries()) {
@@ -55,7 +55,7 @@ describe("a load", () => {
     expect(first.info.rowRule).not.toBe("");
     expect(weights().length).toBe(4);
     site.asked.length = 0;
-    const second = await load();
+    const second = await once();
     expect(site.asked.filter((path) => path.startsWith("/models/"))).toEqual(["/models/tiny/journee.json"]);
     expect(second.info).toMatchObject({ networkBytes: 0, cachedBytes: last?.total });
     expect(second.info.rowRuleNote).toMatch(/known from an earlier self-test/);

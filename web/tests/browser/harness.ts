@@ -7,7 +7,6 @@ import type { AddressInfo } from "node:net";
 import { extname, join, normalize, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
-import type { load } from "../../src/index";
 
 export const WEB = fileURLToPath(new URL("../..", import.meta.url));
 const TYPES: Record<string, string> = {
@@ -54,7 +53,6 @@ declare global {
   var log: { sent?: string; got?: string; id?: number; empty?: boolean; at: number }[];
   var ready: boolean;
 }
-export type Load = typeof load;
 
 export interface Headers {
   isolated: boolean;
@@ -77,7 +75,7 @@ export class Site {
       { isolated: true, csp: STRICT, ...headers },
       {
         "/journee/": join(WEB, "dist"),
-        "/models/tiny/": fileURLToPath(new URL("../../../../artifacts/tiny/", import.meta.url)),
+        "/models/tiny/": fileURLToPath(new URL("../../../artifacts/tiny/", import.meta.url)),
         "/pyodide/": join(WEB, "node_modules/pyodide"),
       },
     );
