@@ -54,6 +54,10 @@ TEXT = "journee_deploy/text.py"
 ONNX = "runtimes/journee_runtimes/onnx.py"
 BUNDLE = "journee_deploy/bundle.py"
 ENUMERATION = "journee_deploy/enumeration.py"
+SHARED = "runtimes/journee_runtimes/shared.py"
+SHARED_GRAPH = "export/journee_export/shared_cache.py"
+
+BUFFERS = "tests/runtime/test_shared.py"
 
 TOYS = "tests/test_exactness.py::test_the_named_toys_are_exact"
 RULE = "tests/controller/test_chance.py::test_the_rule_emits_p_and_accepts_exactly_the_overlap"
@@ -922,5 +926,53 @@ MUTANTS = [
         COSTS,
         (("(timings.draft + proposal) / plain", "timings.draft / plain"),),
         "tests/engine/test_costs.py::test_costs_are_the_models_times_in_plain_runs",
+    ),
+    Mutant(
+        "a-buffer-that-forgets-when-it-grows",
+        TRIM,
+        "shared cache",
+        SHARED,
+        (("new[:, :, :held] = old[:, :, :held]", "new[:, :, :0] = old[:, :, :0]"),),
+        f"{BUFFERS}::test_single_rows_up_to_the_end_of_a_buffer",
+    ),
+    Mutant(
+        "a-buffer-without-room-for-the-padded-row",
+        PADDING,
+        "shared cache",
+        SHARED,
+        (("LEAST_ROWS = 2\n", "LEAST_ROWS = 1\n"),),
+        f"{BUFFERS}::test_single_rows_up_to_the_end_of_a_buffer",
+    ),
+    Mutant(
+        "logits-bound-for-another-number-of-rows",
+        WRONG_ROW,
+        "shared cache",
+        SHARED,
+        (("if buffer.kept != rows or rows > KEPT:", "if not buffer.kept or rows > KEPT:"),),
+        f"{BUFFERS}::test_rows_agree_bitwise_under_random_splits",
+    ),
+    Mutant(
+        "tokens-bound-for-another-number-of-rows",
+        WRONG_ROW,
+        "shared cache",
+        SHARED,
+        (("if buffer.rows == rows:", "if buffer.rows:"),),
+        f"{BUFFERS}::test_runs_of_any_rows_follow_each_other",
+    ),
+    Mutant(
+        "logits-that-the-next-run-overwrites",
+        WRONG_ROW,
+        "shared cache",
+        SHARED,
+        (("return np.array(logits[0], np.float32), past", "return logits[0], past"),),
+        f"{BUFFERS}::test_rows_stay_when_the_model_goes_on",
+    ),
+    Mutant(
+        "a-released-buffer-kept-by-its-old-slot",
+        ONE_STREAM,
+        "shared cache",
+        SHARED,
+        (("return self._spare.pop() if self._spare else", "return self._spare[-1] if self._spare else"),),
+        f"{BUFFERS}::test_slots_have_buffers_of_their_own",
     ),
 ]

@@ -37,6 +37,13 @@ def expected(shared: Model) -> Rows:
     return row_by_row(shared, TEXT)
 
 
+@pytest.fixture(scope="module")
+def concatenated() -> Rows:
+    """The same rows by the other graph, within rounding."""
+    (rows,) = opened("concat-fp32", row_rule=False).run([Step(0, TEXT, 0, len(TEXT))])
+    return rows
+
+
 def forward_of(model: Model) -> SharedForward:
     assert isinstance(model, SlotModel)
     runner = model._runner
@@ -67,9 +74,20 @@ def test_rows_agree_bitwise_under_random_splits(
         assert rows.tobytes() == expected[at - keep : at].tobytes()
 
 
-def test_it_computes_what_the_concatenated_cache_does(expected: Rows) -> None:
-    (rows,) = opened("concat-fp32", row_rule=False).run([Step(0, TEXT, 0, len(TEXT))])
-    np.testing.assert_allclose(rows, expected, atol=1e-4)
+def test_it_computes_what_the_concatenated_cache_does(expected: Rows, concatenated: Rows) -> None:
+    np.testing.assert_allclose(concatenated, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("keeps_all", [True, False])
+def test_runs_of_any_rows_follow_each_other(concatenated: Rows, keeps_all: bool) -> None:
+    """Tokens and logits are bound again where their number changes."""
+    model = opened(row_rule=False)
+    at = 0
+    for count in (3, 1, 5, 5, 2, 70, 70, 1, 66, 3):
+        keep = count if keeps_all else 1
+        (rows,) = model.run([Step(0, TEXT[at : at + count], at, keep)])
+        at += count
+        np.testing.assert_allclose(rows, concatenated[at - keep : at], atol=1e-4)
 
 
 def test_what_a_buffer_held_before_is_never_read(shared: Model, expected: Rows) -> None:
@@ -86,13 +104,20 @@ def test_what_a_buffer_held_before_is_never_read(shared: Model, expected: Rows) 
     assert rows.tobytes() == expected[20:25].tobytes()
 
 
-def test_slots_have_buffers_of_their_own(shared: Model, expected: Rows) -> None:
-    for at in range(0, 60, 3):
-        for slot in (20, 21, 22):
-            (rows,) = shared.run([Step(slot, TEXT[at : at + 3], at, 3)])
-            assert rows.tobytes() == expected[at : at + 3].tobytes()
-    for slot in (20, 21, 22):
+def test_slots_have_buffers_of_their_own(shared: Model) -> None:
+    """New ones, and those that were released before, each with a text of its own."""
+    texts = [TEXT[first : first + 60] for first in range(3)]
+    alone: list[Rows] = []
+    for slot, text in enumerate(texts, 17):
+        alone += shared.run([Step(slot, text, 0, len(text))])
         shared.release(slot)
+    for _ in range(2):
+        for at in range(0, 60, 3):
+            for slot, (text, rows_alone) in enumerate(zip(texts, alone, strict=True), 20):
+                (rows,) = shared.run([Step(slot, text[at : at + 3], at, 3)])
+                assert rows.tobytes() == rows_alone[at : at + 3].tobytes()
+        for slot in (20, 21, 22):
+            shared.release(slot)
 
 
 def test_rows_stay_when_the_model_goes_on(shared: Model) -> None:
@@ -182,10 +207,10 @@ def test_a_bundle_of_the_first_version_still_opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row_rule", [True, False])
-def test_single_rows_up_to_the_end_of_a_buffer(row_rule: bool, expected: Rows) -> None:
+def test_single_rows_up_to_the_end_of_a_buffer(row_rule: bool, concatenated: Rows) -> None:
     """A row run alone has one more written behind it, for which there must be room."""
     model = opened(row_rule=row_rule)
     model.run([Step(0, TEXT[: FIRST - 3], 0, 1)])
     for at in range(FIRST - 3, FIRST + 2):
         (row,) = model.run([Step(0, TEXT[at : at + 1], at, 1)])
-        np.testing.assert_allclose(row, expected[at : at + 1], atol=1e-4)
+        np.testing.assert_allclose(row, concatenated[at : at + 1], atol=1e-4)

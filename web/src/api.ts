@@ -153,6 +153,8 @@ export interface ModelInfo {
   cachedBytes: number;
   /** Milliseconds of the load's stages. */
   milliseconds: Readonly<Record<string, number>>;
+  /** What went another way than asked, such as a cache that could not be used; each a sentence. */
+  notes: readonly string[];
 }
 
 export interface LawOptions
