@@ -154,7 +154,8 @@ class Bundle implements OpenedBundle {
 
   /** The file from the cache, or fetched and put there, while nobody else does the same. */
   private async alone(cache: Cache, path: string, record: FileRecord): Promise<Uint8Array<ArrayBuffer>> {
-    const work = async () => (await this.cached(cache, path, record)) ?? (await this.kept(cache, path, record));
+    const either = async () => (await this.cached(cache, path, record)) ?? (await this.kept(cache, path, record));
+    const work = () => this.life.during(either()); // whatever hangs, the end gives the lock back
     const locks = globalThis.navigator?.locks as LockManager | undefined;
     if (!locks) return work();
     return this.life.during(locks.request(`journee ${record.sha256}`, { signal: this.life.signal }, work));
@@ -340,7 +341,7 @@ async function* fromNetwork(folder: URL, path: string, life: Life): AsyncGenerat
     throw new Unreachable("network", `${url} can't be reached: ${reason(cause)}; check the connection, and the page's CORS and CSP`, { cause });
   }
   if (!response.ok) {
-    await response.body?.cancel().catch(() => undefined);
+    cancel(response.body);
     const hint = path === MANIFEST ? "check the address of the bundle's folder" : "the bundle there is incomplete";
     throw new JourneeError("network", `${url}: the server says ${response.status} ${response.statusText}; ${hint}`);
   }
@@ -355,8 +356,13 @@ async function* fromNetwork(folder: URL, path: string, life: Life): AsyncGenerat
     life.check();
     throw new Unreachable("network", `${url}: the connection broke: ${reason(cause)}; try again`, { cause });
   } finally {
-    await reader?.cancel().catch(() => undefined);
+    cancel(reader);
   }
+}
+
+/** Without waiting: after an abort, Node's never settles. */
+function cancel(body: { cancel(): Promise<void> } | null | undefined): void {
+  body?.cancel().catch(() => undefined);
 }
 
 async function* fromDisk(folder: URL, path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {

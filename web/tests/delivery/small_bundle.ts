@@ -16,8 +16,8 @@ export function smallFiles(seed = 1): Map<string, Uint8Array> {
     files.set(`${role}/tokenizer.json`, new TextEncoder().encode("{}"));
     files.set(`${role}/config.json`, bytes(30, at));
     files.set(`${role}/onnx/model_fp16.onnx`, bytes(300, at));
-    files.set(`${role}/onnx/model_fp16.onnx_data`, bytes(200_000, at * seed));
-    files.set(`${role}/onnx/model_fp16.onnx_data_1`, bytes(1000, at * seed + 5));
+    files.set(`${role}/onnx/model_fp16.onnx_data`, bytes(200_000, at + 10 * seed));
+    files.set(`${role}/onnx/model_fp16.onnx_data_1`, bytes(1000, at + 10 * seed + 5));
   }
   return files;
 }
@@ -98,7 +98,7 @@ export class SmallServer {
   }
 
   private answer(request: IncomingMessage, response: ServerResponse): void {
-    const path = decodeURIComponent((request.url ?? "").replace("/models/small/", ""));
+    const path = decodeURIComponent(request.url ?? "").replace("/models/small/", "");
     this.asked.push(path);
     if (this.trouble(path, request, response)) return;
     const content = path === "journee.json" ? this.manifest : this.files.get(path);
