@@ -1,0 +1,1 @@
+export { createController, type ControllerOptions } from "./controller";
