@@ -19,7 +19,7 @@ const FAILED = -2;
 const FAILED_TEXT = "!";
 
 /** Start an interpreter and load the controller into it. */
-export async function createController(options: ControllerOptions): Promise<Controller> {
+export async function createController(options: ControllerOptions): Promise<PythonController> {
   return new PythonController(await boot(options), options.draws ?? "ops");
 }
 
@@ -35,7 +35,7 @@ interface Current {
   failure: { error: unknown } | null;
 }
 
-class PythonController implements Controller {
+export class PythonController implements Controller {
   readonly name: "micropython" | "pyodide";
   readonly version: string;
   readonly #interpreter: Interpreter;
@@ -87,6 +87,12 @@ class PythonController implements Controller {
         if (!this.#disposed) this.#enter(current, "runtime", () => bridge.end(key));
       },
     };
+  }
+
+  /** Generations under way, and bytes that Python has in use (0 where the interpreter can't tell). */
+  get usage(): { live: number; bytes: number } {
+    const { bridge } = this.#interpreter;
+    return { live: bridge.live(), bytes: bridge.used() };
   }
 
   dispose(): void {

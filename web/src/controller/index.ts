@@ -1,1 +1,1 @@
-export { createController, type ControllerOptions } from "./controller";
+export { createController, PythonController, type ControllerOptions } from "./controller";

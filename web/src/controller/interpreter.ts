@@ -9,7 +9,9 @@ export interface Bridge {
   begin(key: number, spec: string): void;
   step(key: number, answer: string): string;
   end(key: number): void;
+  version(): string;
   live(): number;
+  used(): number;
 }
 
 export interface Interpreter {
@@ -59,8 +61,7 @@ async function bootMicroPython({ micropythonUrl, heapSize = HEAP }: InterpreterO
       ...(micropythonUrl === undefined ? {} : { url: micropythonUrl }),
     });
     const bridge = load(python);
-    const version = String(python.runPython("'.'.join([str(part) for part in sys.implementation[1][:3]])"));
-    return { name: "micropython", version, bridge, dispose: () => void (taken = false) };
+    return { name: "micropython", version: bridge.version(), bridge, dispose: () => void (taken = false) };
   } catch (error) {
     taken = false;
     throw failed("MicroPython", error);
@@ -83,8 +84,8 @@ async function bootPyodide({ pyodideUrl }: InterpreterOptions): Promise<Interpre
 /** Install the controller and import its bridge; each function is looked up once, since a look-up makes a proxy. */
 function load(python: Python): Bridge {
   python.runPython(source);
-  const { attach, begin, step, end, live } = python.pyimport("journee_bridge") as Bridge;
-  return { attach, begin, step, end, live };
+  const { attach, begin, step, end, version, live, used } = python.pyimport("journee_bridge") as Bridge;
+  return { attach, begin, step, end, version, live, used };
 }
 
 function failed(name: string, error: unknown): JourneeError {

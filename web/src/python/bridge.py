@@ -10,8 +10,10 @@ report, stays in the page and has a number here.
 from __future__ import annotations
 
 import binascii
+import gc
 import json
 import struct
+import sys
 
 from journee_deploy.controller import (
     RULES,
@@ -35,6 +37,7 @@ FAILED = -2
 DRAFTS = {"none": NoDraft, "uniform": UniformDraft, "ngram": NgramDraft}
 
 _live = {}
+_page = {}
 
 
 class OpError(Exception):
@@ -66,7 +69,7 @@ class PageOps:
         self._agreement = page.agreement
         self._top = page.top
         self._top_logits = page.topLogits
-        self.size = 0  # the page's `begin` says
+        self.size = 0  # `begin` says
 
     def clear(self):
         _answer(self._clear())
@@ -161,23 +164,17 @@ class Wrong(Residual):
         return token, False, coin
 
 
-class Page:
-    """What `attach` makes of the page's functions, which answer for whichever generation is being stepped."""
-
-    ops = None
-    page = None
-
-
 def attach(page):
-    Page.page = page
-    Page.ops = PageOps(page)
+    """Take the page's functions. They answer for whichever generation is being stepped."""
+    _page["functions"] = page
+    _page["ops"] = PageOps(page)
 
 
 def begin(key, spec):
     """Make a generation from its description (JSON); nothing runs yet."""
     asked = json.loads(spec)
-    page = Page.page
-    ops = Page.ops
+    page = _page["functions"]
+    ops = _page["ops"]
     ops.size = asked["size"]
     seed = int(asked["seed"])
     stops = Stops(
@@ -230,9 +227,20 @@ def end(key):
         _live.pop(key).close()
 
 
+def version():
+    """The interpreter's, as 1.2.3."""
+    return ".".join([str(part) for part in tuple(sys.implementation.version)[:3]])
+
+
 def live():
     """How many generations are under way."""
     return len(_live)
+
+
+def used():
+    """Bytes in use after a collection; 0 where the interpreter can't tell."""
+    gc.collect()
+    return gc.mem_alloc() if hasattr(gc, "mem_alloc") else 0
 
 
 def _run(run):

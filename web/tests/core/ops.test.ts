@@ -58,6 +58,21 @@ const ANSWERS: Record<string, (input: Input) => unknown> = {
     return { darts, words: read };
   },
 
+  // The rules are Python's; here, what they answer follows from ops and draws alone (docs/distributions.md, 6 and 7).
+  verdict: ({ rule, p, q, proposal, seed, sample, position, round }) => {
+    const ops = opsOver(p, q);
+    const draws = new Philox(BigInt(`0x${seed}`), sample);
+    if (rule === "coupled") {
+      const { token } = firstDart(ops, draws, 0, position);
+      return { accepted: token === proposal, token };
+    }
+    const accepted = draws.below(q[proposal], [1, position, round]) < p[proposal];
+    if (accepted) return { accepted, token: proposal };
+    const left = ops.residual(0, 1);
+    const coin = draws.below(ops.total(left) * 2 ** 50, [2, position, round]);
+    return { accepted, token: ops.locate(left, coin / 2 ** 50) };
+  },
+
   dart: ({ units, seed, sample, position }) =>
     firstDart(opsOver(units), new Philox(BigInt(`0x${seed}`), sample), 0, position),
 
