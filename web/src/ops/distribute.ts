@@ -104,7 +104,7 @@ function weigh(x: Float64Array, most: number, temperature: number, least: number
     sum = sum * r + 0.5;
     sum = sum * r + 1;
     sum = sum * r + 1;
-    x[token] = Math.floor(sum * SCALED[-n]!);
+    x[token] = Math.floor(sum * SCALED[-n | 0]!);
   }
 }
 

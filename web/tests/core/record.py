@@ -1,10 +1,11 @@
-"""Records what CPython emits over toy models into recorded.json: `python web/tests/core/record.py`, from the clone's root.
+"""Records what CPython emits over toy models into recorded.json: `python web/tests/core/record.py`.
 
 Floats are hexadecimal float64. toys.ts has the same models.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 from pathlib import Path
@@ -36,7 +37,13 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"temperature": 0.0},
     {"temperature": 0.5, "top_k": 12, "top_p": 0.875},
-    {"min_p": 0.0625, "repetition_penalty": 1.25, "frequency_penalty": 0.5, "presence_penalty": 0.25, "min_new_tokens": 9},
+    {
+        "min_p": 0.0625,
+        "repetition_penalty": 1.25,
+        "frequency_penalty": 0.5,
+        "presence_penalty": 0.25,
+        "min_new_tokens": 9,
+    },
 ]
 PACES: list[dict[str, Any]] = [
     {"kind": "constant", "length": 3},
@@ -57,7 +64,10 @@ def row(role: str, before: list[int]) -> list[float]:
     """Logits in sixteenths by the last two tokens; the draft's are the target's, disturbed."""
     words = [mixed(before[-1] * 64 + (before[-2] if len(before) > 1 else 0) + 4096 * token) for token in range(SIZE)]
     noise = [mixed(word ^ SALTS[role]) for word in words]
-    return [(word >> 25) / 16 + (0 if role == "target" else (extra >> 27) / 16) for word, extra in zip(words, noise)]
+    return [
+        (word >> 25) / 16 + (0 if role == "target" else (extra >> 27) / 16)
+        for word, extra in zip(words, noise, strict=True)
+    ]
 
 
 def bits(value: float | None) -> str | None:
@@ -68,19 +78,26 @@ def text(tokens: list[int]) -> str:
     return "".join(chr(97 + token % 26) for token in tokens)
 
 
-def generation(rule: str, draft: str, options: dict[str, Any], pace: dict[str, Any], seed: int, stop: str) -> list[Emit]:
+def pace_of(pace: dict[str, Any]) -> ConstantPace | AdaptivePace:
+    if pace["kind"] == "constant":
+        return ConstantPace(pace["length"])
+    return AdaptivePace(pace["draft"], pace["row"], pace["free"], pace["most"])
+
+
+def generation(
+    rule: str, draft: str, options: dict[str, Any], pace: dict[str, Any], seed: int, stop: str
+) -> list[Emit]:
+    """Every emit of one generation, from caches that hold what was really run."""
     ops = VectorOps([1, 2, 1], SIZE, Sampling(**options), [0])
-    made = ConstantPace(pace["length"]) if pace["kind"] == "constant" else AdaptivePace(
-        pace["draft"], pace["row"], pace["free"], pace["most"]
-    )
+    strings = (lambda old, new: stop in text(old + new)) if stop else None
     wishes = speculate(
         [1, 2, 1],
         ops=ops,
         chance=Chance(ops, Philox(seed, 3)),
         rule=RULES[rule](),
         draft=DRAFTS[draft](),
-        pace=made,
-        stops=Stops(30, ends=[0], sequences=[[7, 7]], strings=(lambda old, new: stop in text(old + new)) if stop else None),
+        pace=pace_of(pace),
+        stops=Stops(30, ends=[0], sequences=[[7, 7]], strings=strings),
         trace=True,
     )
     caches: dict[str, list[int]] = {}
@@ -114,39 +131,36 @@ def judgement(it: Any, rule: str) -> list[Any]:
     return [it.token, it.kind, it.proposal, *floats, *pairs]
 
 
+COUNTS = ("length", "proposed", "judged", "accepted", "emitted", "empty", "rows")
+
+
+def exact(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: bits(value) if name in names else value for name, value in values.items()}
+
+
+def case(number: int, rule: str, draft: str, options: dict[str, Any], pace: dict[str, Any]) -> dict[str, Any]:
+    """One recorded generation; judgements are those of its last round, so that the file stays small."""
+    seed = (1 << 64) - number if number % 3 else number
+    stop = "" if number % 2 else "ab" if number % 4 else "k"
+    emits = generation(rule, draft, options, pace, seed, stop)
+    return {
+        "rule": rule,
+        "draft": draft,
+        "options": exact(options, tuple(name for name in options if isinstance(options[name], float))),
+        "pace": exact(pace, ("draft", "row", "free")),
+        "seed": f"{seed:016x}",
+        "stop": stop,
+        "tokens": [token for emit in emits for token in emit.tokens],
+        "kinds": "".join(kind[0] for emit in emits for kind in emit.kinds),
+        "rounds": [[getattr(emit.round, name) for name in COUNTS] for emit in emits],
+        "reason": emits[-1].reason,
+        "judgements": [judgement(it, rule) for it in emits[-1].judgements],
+    }
+
+
 def main() -> None:
-    made = []
-    number = 0
-    for rule in RULES:
-        for draft in DRAFTS:
-            for options in OPTIONS:
-                for pace in PACES:
-                    number += 1
-                    seed = (1 << 64) - number if number % 3 else number
-                    stop = "" if number % 2 else "ab" if number % 4 else "k"
-                    emits = generation(rule, draft, options, pace, seed, stop)
-                    written = {name: bits(value) if name in ("draft", "row", "free") else value for name, value in pace.items()}
-                    made.append(
-                        {
-                            "rule": rule,
-                            "draft": draft,
-                            "options": {n: bits(v) if isinstance(v, float) else v for n, v in options.items()},
-                            "pace": written,
-                            "seed": f"{seed:016x}",
-                            "stop": stop,
-                            "tokens": [token for emit in emits for token in emit.tokens],
-                            "kinds": "".join(kind[0] for emit in emits for kind in emit.kinds),
-                            "rounds": [
-                                [getattr(emit.round, name) for name in
-                                 ("length", "proposed", "judged", "accepted", "emitted", "empty", "rows")]
-                                for emit in emits
-                            ],
-                            "reason": emits[-1].reason,
-                            # The last of every generation, so that the file stays small.
-                            "judgements": [judgement(it, rule) for it in emits[-1].judgements],
-                        }
-                    )
-    lines = ",\n".join(json.dumps(each) for each in made)
+    every = itertools.product(RULES, DRAFTS, OPTIONS, PACES)
+    lines = ",\n".join(json.dumps(case(number, *each)) for number, each in enumerate(every, 1))
     Path(__file__).with_name("recorded.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
