@@ -70,7 +70,8 @@ export type Pace =
 /** One generation, as the controller is told of it. */
 export interface Spec {
   prompt: number[];
-  rule: RuleName;
+  /** "wrong" is `residual` with a mistake, to show what it does: a rejected proposal's place is taken by a draw from p. */
+  rule: RuleName | "wrong";
   draft: { kind: "none" | "uniform" | "ngram" } | { kind: "model"; context: number };
   pace: Pace;
   /** 0 to 2^64 - 1. */
@@ -114,6 +115,8 @@ export interface Ops {
   /** Keep rows of logits, the first of which follows `position` tokens; the handle of the first. */
   hold(role: string, position: number, rows: readonly Float32Array[]): number;
   clear(): void;
+  /** A copy of a vector, of length `size`. */
+  vector(handle: number): Float64Array;
   push(token: number): void;
   truncate(length: number): void;
   /** -1 for a draft's row that masking left empty. */

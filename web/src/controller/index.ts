@@ -1,0 +1,1 @@
+export { createController, PythonController, type ControllerOptions } from "./controller";
