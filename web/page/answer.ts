@@ -85,6 +85,7 @@ export class Answer {
     element.tabIndex = 0;
     element.setAttribute("aria-selected", "true");
     this.chosen = index;
+    this.card.open();
     if (focus) element.focus({ preventScroll: false });
     this.card.show(told);
   }

@@ -29,9 +29,14 @@ export class Card {
     this.place.replaceChildren(make("p", { class: "note" }, "Point at a token, or move over them with the arrow keys, to see how it came to be."));
   }
 
+  /** Open it again, should it have been closed. */
+  open(): void {
+    this.place.classList.remove("closed");
+  }
+
   show(told: Told): void {
     const judgement = told.judgements.at(-1);
-    const parts: Node[] = [this.head(told)];
+    const parts: Node[] = [this.head(told), this.subtitle(told)];
     if (judgement) parts.push(...this.last(judgement), ...this.earlier(told));
     else parts.push(make("p", { class: "note" }, "Its numbers come with the next pieces."));
     const scrolled = this.place.scrollTop;
@@ -42,13 +47,15 @@ export class Card {
   private head(told: Told): Node {
     const previous = make("button", { type: "button", class: "step", "aria-label": "Previous token" }, "‹");
     const next = make("button", { type: "button", class: "step", "aria-label": "Next token" }, "›");
+    const close = make("button", { type: "button", class: "step close", "aria-label": "Close the card" }, "×");
     previous.addEventListener("click", () => this.step(-1));
     next.addEventListener("click", () => this.step(1));
+    close.addEventListener("click", () => this.place.classList.add("closed"));
     return make(
       "div",
       { class: "card-head" },
-      make("div", {}, make("bdi", { class: "token-name" }, visible(told.text, told.token)), this.subtitle(told)),
-      make("div", { class: "steps" }, previous, next),
+      make("bdi", { class: "token-name" }, visible(told.text, told.token)),
+      make("div", { class: "steps" }, previous, next, close),
     );
   }
 

@@ -21,9 +21,9 @@ export interface CurveInput {
   bound: number | null;
 }
 
-/** Least draws shown, and the two ends of the distances. */
+/** The least draws shown, those of the first batch, and the two ends of the distances. */
 function frame(input: CurveInput): { first: number; low: number; high: number } {
-  const first = 100;
+  const first = 200;
   const low = chance(input.draws, input.p) / 2.5;
   const high = Math.max(chance(first, input.p), input.bound ?? 0) * 1.6;
   return { first, low: Math.max(low, 1e-5), high: Math.min(1, Math.max(high, 1e-4)) };
@@ -82,8 +82,8 @@ function axes(place: Place, draws: number, first: number, low: number, high: num
     parts.push(drawn("path", { d: `M${x} ${y}H${place(draws, tick)[0]}`, class: "grid" }));
     parts.push(drawn("text", { x: x - 6, y: y + 4, "text-anchor": "end" }, String(tick)));
   }
-  for (let tick = first; tick <= draws; tick *= 10) parts.push(...drawsTick(place, tick, low, "middle"));
-  if (Math.log10(draws / first) % 1 > 0.4) parts.push(...drawsTick(place, draws, low, "end"));
+  parts.push(...drawsTick(place, first, low, "middle"), ...drawsTick(place, draws, low, "end"));
+  for (let tick = 1000; tick < draws / 1.9; tick *= 10) parts.push(...drawsTick(place, tick, low, "middle"));
   const [x, y] = place(draws, low);
   parts.push(drawn("text", { x, y: y + 32, "text-anchor": "end" }, "draws, each way"));
   return parts;

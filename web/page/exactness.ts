@@ -119,6 +119,7 @@ class LawView {
   private readonly points: Record<Way, [number, number][]> = { plain: [], speculative: [], wrong: [] };
   private readonly histograms: Histograms;
   private readonly figure = make("div", { class: "figure-place" });
+  private readonly caption = make("caption");
   private readonly table = make("tbody");
   private readonly bound: number | null;
   private waiting = false;
@@ -166,9 +167,9 @@ class LawView {
   private build(): void {
     const parts: Node[] = [];
     if (!this.law.q) parts.push(make("p", { class: "note" }, "There is no draft here: plain decoding alone is drawn."));
-    const heads = ["drawn by", "draws", "distance to p", "by chance", ""].map((head) => make("th", { scope: "col" }, head));
+    const heads = ["drawn by", "distance to p", "by chance", ""].map((head) => make("th", { scope: "col" }, head));
     parts.push(
-      make("table", { class: "distances" }, make("caption", {}, "Total variation distance to p"), make("thead", {}, make("tr", {}, ...heads)), this.table),
+      make("table", { class: "distances" }, this.caption, make("thead", {}, make("tr", {}, ...heads)), this.table),
       make("h3", {}, "Distance against draws"),
       this.figure,
       this.curveLegend(),
@@ -202,6 +203,7 @@ class LawView {
   private show(): void {
     for (const way of this.ways) this.histograms.fill(way, this.now[way].counts, this.now[way].draws);
     this.histograms.scale();
+    this.caption.textContent = `Total variation distance to p after ${whole(this.now[this.ways.at(-1) ?? "plain"].draws)} draws`;
     this.table.replaceChildren(...this.ways.map((way) => this.row(way)));
     this.drawCurve();
   }
@@ -217,9 +219,9 @@ class LawView {
   private row(way: Way): Node {
     const name = make("th", { scope: "row" }, sample(way), ` ${TITLES[way]}`);
     const draws = this.now[way].draws;
-    if (draws === 0) return make("tr", {}, name, ...["0", "–", "–", ""].map((text) => make("td", {}, text)));
+    if (draws === 0) return make("tr", {}, name, ...["–", "–", ""].map((text) => make("td", {}, text)));
     const { distance: found, chance: expected, words, beyond } = this.judged(way);
     const said = make("td", { class: beyond ? "beyond" : "within" }, words);
-    return make("tr", {}, name, make("td", {}, whole(draws)), make("td", {}, found.toFixed(4)), make("td", {}, expected.toFixed(4)), said);
+    return make("tr", {}, name, make("td", {}, found.toFixed(4)), make("td", {}, expected.toFixed(4)), said);
   }
 }

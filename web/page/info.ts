@@ -50,6 +50,7 @@ export function showInfo(info: ModelInfo): void {
     ["Row rule", [info.rowRule || "none", info.rowRuleNote].filter(Boolean).join(": ")],
     ["Loaded", loaded(info)],
     ["Bundle", new URL(info.url, location.href).pathname],
+    ...info.notes.map((note): [string, string] => ["Note", note]),
   ];
   const list = make("dl", { class: "facts" });
   for (const [name, value] of facts) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));

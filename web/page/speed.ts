@@ -105,7 +105,7 @@ function row(way: Way, speeds: readonly number[], largest: number): Node[] {
     const spread = speeds.length > 1 ? ` (${rate(Math.min(...speeds))} to ${rate(Math.max(...speeds))})` : "";
     words = `${rate(median(speeds))}${spread}`;
   }
-  return [make("span", { class: "way" }, way), track, make("span", { class: "value" }, words)];
+  return [make("span", { class: "way" }, way), make("span", { class: "value" }, words), track];
 }
 
 function dot(share: number): Node {

@@ -48,7 +48,7 @@ export function showSummary(place: HTMLElement, generation: Generation, stopped:
     ["Outside the models", seconds(report.controllerSeconds), "controller and arithmetic"],
   ];
   place.replaceChildren(
-    ...facts.map(([name, value, more]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, make("small", {}, more ?? "")))),
+    ...facts.map(([name, value, more]) => make("div", {}, make("dt", {}, name), make("dd", value.length > 18 ? { class: "long" } : {}, value, make("small", {}, more ?? "")))),
   );
 }
 

@@ -7,7 +7,7 @@ import { apart, probability } from "./format";
 export function verdict(judgement: Judgement): string {
   const { kind, coin, p, proposalP, proposalQ } = judgement;
   if (proposalP === null || proposalQ === null) {
-    const drawn = coin === null ? `the first dart under p` : `coin ${probability(coin)} of 1 falls on it`;
+    const drawn = coin === null ? "the first dart under p" : `coin ${probability(coin)} of 1 falls on it`;
     return `Nothing was left to judge, so it was drawn from p, where it has ${probability(p)}: ${drawn}.`;
   }
   if (coin === null) return darts(kind === "accepted", proposalP, proposalQ);
@@ -26,5 +26,5 @@ function darts(kept: boolean, p: number, q: number): string {
 export function recovery(judgement: Judgement): string {
   return judgement.coin === null
     ? "In its place stands the first dart under p."
-    : `In its place a token was drawn from the residual max(p − q, 0).`;
+    : "In its place this token was drawn from the residual max(p − q, 0).";
 }

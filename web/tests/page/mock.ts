@@ -207,6 +207,7 @@ class ToyModel implements LanguageModel {
       networkBytes: 12_240_000,
       cachedBytes: 3_060_000,
       milliseconds: { manifest: 12, files: 640, models: 310, "row-rule": 95 },
+      notes: [],
     };
   }
 
