@@ -104,7 +104,7 @@ export class Card {
   private earlier(told: Told): Node[] {
     const before = told.judgements.slice(0, -1);
     if (before.length === 0) return [];
-    const list = make("ul", { class: "plain" });
+    const list = make("ul", { class: "bullets" });
     for (const each of before) list.append(make("li", {}, `#${each.token}, ${each.kind}: `, verdict(each)));
     return [make("h3", {}, "Earlier tokens of the same characters"), list];
   }

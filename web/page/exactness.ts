@@ -167,7 +167,7 @@ class LawView {
   private build(): void {
     const parts: Node[] = [];
     if (!this.law.q) parts.push(make("p", { class: "note" }, "There is no draft here: plain decoding alone is drawn."));
-    const heads = ["drawn by", "distance to p", "by chance", ""].map((head) => make("th", { scope: "col" }, head));
+    const heads = ["drawn by", "distance to p", "by chance"].map((head) => make("th", { scope: "col" }, head));
     parts.push(
       make("table", { class: "distances" }, this.caption, make("thead", {}, make("tr", {}, ...heads)), this.table),
       make("h3", {}, "Distance against draws"),
@@ -219,9 +219,9 @@ class LawView {
   private row(way: Way): Node {
     const name = make("th", { scope: "row" }, sample(way), ` ${TITLES[way]}`);
     const draws = this.now[way].draws;
-    if (draws === 0) return make("tr", {}, name, ...["–", "–", ""].map((text) => make("td", {}, text)));
+    if (draws === 0) return make("tr", {}, name, ...["–", "–"].map((text) => make("td", {}, text)));
     const { distance: found, chance: expected, words, beyond } = this.judged(way);
-    const said = make("td", { class: beyond ? "beyond" : "within" }, words);
-    return make("tr", {}, name, make("td", {}, found.toFixed(4)), make("td", {}, expected.toFixed(4)), said);
+    const said = make("span", { class: beyond ? "beyond" : "within" }, words);
+    return make("tr", {}, name, make("td", {}, found.toFixed(4), " ", said), make("td", {}, expected.toFixed(4)));
   }
 }

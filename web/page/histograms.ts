@@ -7,7 +7,7 @@ import type { Names } from "./names";
 
 export const WAYS = ["plain", "speculative", "wrong"] as const;
 export type Way = (typeof WAYS)[number];
-export const TITLES: Readonly<Record<Way, string>> = { plain: "plain", speculative: "speculative", wrong: "wrong on purpose" };
+export const TITLES: Readonly<Record<Way, string>> = { plain: "plain", speculative: "speculative", wrong: "wrong rule" };
 
 const SHOWN = 20;
 
@@ -40,7 +40,7 @@ export class Histograms {
     const body = make("tbody");
     this.rows = shown.map((each) => this.row(each.token, each.p, names, body));
     if (this.kept.length < p.length) this.rows.push(this.row(null, Math.max(0, rest), names, body));
-    const heads = ways.map((way) => make("th", { scope: "col", class: way }, TITLES[way]));
+    const heads = ways.map((way) => make("th", { scope: "col" }, TITLES[way].replace("specul", "specu\u00adl")));
     this.element = make(
       "table",
       { class: "histograms" },
@@ -79,7 +79,7 @@ export class Histograms {
   }
 
   private row(token: number | null, p: number, names: Names, body: HTMLElement): Row {
-    const name = make("bdi", {}, "other tokens");
+    const name = make("bdi", {}, "others");
     if (token !== null) names.write(token, name);
     const line = make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "number" }, probability(p)));
     const cells = new Map<Way, Cell>();
@@ -96,5 +96,5 @@ export class Histograms {
 /** How the marks and bars are read. */
 export function histogramLegend(): Node {
   const mark = drawn("svg", { viewBox: "0 0 10 14", width: 10, height: 14, "aria-hidden": "true", class: "mark-sample" }, drawn("path", { d: "M5 0v14" }));
-  return make("p", { class: "note" }, mark as unknown as Node, " the exact p of the token, the same on all three");
+  return make("p", { class: "note" }, mark, " the exact p of the token, the same on all three");
 }
