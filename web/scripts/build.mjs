@@ -1,5 +1,5 @@
 // Builds the package into dist/: what a page loads, what Node loads, types; prints what a page has to fetch, and fails
-// where that is more than it may be. With `--page`, the demo page as well.
+// where that is more than it may be; then the page, into dist/page.
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { execFileSync } from "node:child_process";
 import { gzipSync } from "node:zlib";
 import { build } from "vite";
+import { buildPage } from "./build_page.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const dist = join(root, "dist");
@@ -26,11 +27,21 @@ const COPIED = [
   [join(micropython, "micropython.wasm"), "micropython.wasm"],
 ];
 
+/** The interpreter's file stays a file: Vite would put it into the script, a third larger. */
+const filesStayFiles = {
+  name: "files-stay-files",
+  enforce: "pre",
+  transform(code, id) {
+    return id.endsWith("/micropython.mjs") ? code.replaceAll("new URL(", "new URL(/* @vite-ignore */ ") : null;
+  },
+};
+
 async function bundle(entry, options = {}) {
   await build({
     root,
     configFile: false,
-    logLevel: "warn",
+    logLevel: "error", // it warns of Node's modules, which MicroPython imports in Node alone
+    plugins: [filesStayFiles],
     publicDir: false,
     // The runtime whose worker threads have a file of their own: they must not run ours.
     resolve: { alias: options.external ? {} : { "onnxruntime-web/wasm": join(runtime, "ort.wasm.min.mjs") } },
@@ -57,6 +68,7 @@ await cp(join(root, "../LICENSE"), join(root, "LICENSE")).catch(() => {});
 execFileSync(process.execPath, [require.resolve("typescript/bin/tsc"), "-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });
 await withExtensions(join(dist, "types"));
 await check();
+await buildPage();
 
 /** Relative imports of declarations get their extension, which Node's resolution asks for. */
 async function withExtensions(folder) {
