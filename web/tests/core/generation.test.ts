@@ -6,7 +6,7 @@ import type { Controller, Spec } from "../../src/types";
 import { cases, floats, sampling, type Case } from "./cases";
 import { drive } from "./drive";
 
-export function specOf(input: Case["input"]): Spec {
+function specOf(input: Case["input"]): Spec {
   return {
     prompt: input.prompt,
     rule: input.rule,
@@ -19,7 +19,7 @@ export function specOf(input: Case["input"]): Spec {
   };
 }
 
-export function answerOf(controller: Controller, input: Case["input"]): unknown {
+function answerOf(controller: Controller, input: Case["input"]): unknown {
   const known = new Map<string, string>(
     input.rows.map((row: Case["input"]) => [`${row.role} ${row.after.join(",")}`, row.logits]),
   );
