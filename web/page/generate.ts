@@ -8,7 +8,7 @@ import { find } from "./dom";
 import { clearFailure, showFailure } from "./failures";
 import { JobButton, type Jobs } from "./jobs";
 import { Names } from "./names";
-import type { Form } from "./options";
+import { drafting, type Form } from "./options";
 import { promised, showSummary, spoken } from "./summary";
 
 export class GenerateSection {
@@ -50,7 +50,7 @@ export class GenerateSection {
     this.answer.begin(asked.prompt);
     this.result.hidden = false;
     announce("Generating.");
-    const stream = this.model.stream(asked.prompt, { ...asked.options, draft: asked.draft, seed, trace: true, signal });
+    const stream = this.model.stream(asked.prompt, { ...drafting(asked, asked.draft), seed, trace: true, signal });
     try {
       for await (const piece of stream) this.answer.add(piece);
       this.end(stream.generation(), false);

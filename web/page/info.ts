@@ -24,6 +24,12 @@ function threads(info: ModelInfo): string {
   return `${number}: the page isn't cross-origin isolated (its server sends no COOP and COEP headers), so no more can be used`;
 }
 
+/** The rule and its note, which may begin with the rule. */
+function rowRule({ rowRule: rule, rowRuleNote: note }: ModelInfo): string {
+  if (rule !== "" && note.startsWith(rule)) return note;
+  return [rule || "none", note].filter(Boolean).join(": ");
+}
+
 function loaded(info: ModelInfo): string {
   const bytes = info.networkBytes + info.cachedBytes;
   const total = Object.values(info.milliseconds).reduce((sum, each) => sum + each, 0);
@@ -47,7 +53,7 @@ export function showInfo(info: ModelInfo): void {
     ["Threads", threads(info)],
     ["Controller", `${CONTROLLERS[info.controller.name]} ${info.controller.version}`],
     ["Runtime", info.runtime],
-    ["Row rule", [info.rowRule || "none", info.rowRuleNote].filter(Boolean).join(": ")],
+    ["Row rule", rowRule(info)],
     ["Loaded", loaded(info)],
     ["Bundle", new URL(info.url, location.href).pathname],
     ...info.notes.map((note): [string, string] => ["Note", note]),

@@ -6,8 +6,14 @@ import { find } from "./dom";
 export interface Asked {
   prompt: string;
   draft: boolean;
-  /** All but prompt, draft and seed. */
+  /** All but prompt, draft, K and seed. */
   options: GenerateOptions;
+  speculationLength: number | "auto";
+}
+
+/** The options of a run with the draft or without: K goes with a draft, and is refused without. */
+export function drafting({ options, speculationLength }: Asked, draft: boolean): GenerateOptions {
+  return draft ? { ...options, draft, speculationLength } : { ...options, draft };
 }
 
 /** A seed of 64 bits, from the system. */
@@ -61,7 +67,8 @@ export class Form {
       if (!input.checkValidity()) return this.refuse(input, `${this.label(input)}: ${input.validationMessage}`);
     }
     if (Number(this.topP.value) === 0) return this.refuse(this.topP, "Top-p: give a number above 0, at most 1.");
-    return { prompt: this.prompt.value, draft: this.draft.checked, options: this.options() };
+    const speculationLength = this.length.value === "auto" ? "auto" : Number(this.length.value);
+    return { prompt: this.prompt.value, draft: this.draft.checked, options: this.options(), speculationLength };
   }
 
   /** The seed to use, shown in its field; null if the one that was written is none. */
@@ -80,7 +87,6 @@ export class Form {
       topK: Number(this.topK.value),
       topP: Number(this.topP.value),
       rule: this.rule.value as RuleName,
-      speculationLength: this.length.value === "auto" ? "auto" : Number(this.length.value),
     };
   }
 

@@ -6,7 +6,7 @@ import { find, make } from "./dom";
 import { clearFailure, showFailure } from "./failures";
 import { percent, rate } from "./format";
 import { JobButton, type Jobs } from "./jobs";
-import { type Asked, type Form, freshSeed } from "./options";
+import { type Asked, drafting, type Form, freshSeed } from "./options";
 import { tokensPerSecond } from "./summary";
 
 type Way = "plain" | "speculative";
@@ -80,7 +80,7 @@ export class SpeedSection {
   }
 
   private async measure(asked: Asked, way: Way, seed: bigint, signal: AbortSignal): Promise<number> {
-    const options = { ...asked.options, draft: way === "speculative", seed, signal };
+    const options = { ...drafting(asked, way === "speculative"), seed, signal };
     return tokensPerSecond(await this.model.generate(asked.prompt, options));
   }
 

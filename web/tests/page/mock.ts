@@ -212,6 +212,8 @@ class ToyModel implements LanguageModel {
   }
 
   stream(prompt: string | readonly number[], options: GenerateOptions = {}): Stream {
+    if (options.draft === false && options.speculationLength !== undefined)
+      throw new JourneeError("bad-request", "speculationLength goes with a draft: leave it out, or leave out draft: false");
     const run = new Run(this.manner, last(this.tokens(prompt)), options);
     const pieces = run.pieces();
     return Object.assign(pieces, { generation: () => run.generation(), [Symbol.asyncIterator]: () => pieces }) as unknown as Stream;
