@@ -62,9 +62,9 @@ export class Histograms {
     });
   }
 
-  /** One scale for all bars, so that they can be compared. */
+  /** One scale for the bars of single tokens, so that they can be compared. All others together are told in numbers alone. */
   scale(): void {
-    const cells = this.rows.flatMap((row) => [...row.cells.values()].map((cell) => ({ row, cell })));
+    const cells = this.rows.filter((row) => row.token !== null).flatMap((row) => [...row.cells.values()].map((cell) => ({ row, cell })));
     const most = Math.max(...cells.map(({ row, cell }) => Math.max(row.p, Number(cell.bar.dataset["share"] ?? 0)))) * 1.04;
     for (const { row, cell } of cells) {
       cell.bar.style.width = percent(Number(cell.bar.dataset["share"] ?? 0) / most, 2);
@@ -81,11 +81,13 @@ export class Histograms {
   private row(token: number | null, p: number, names: Names, body: HTMLElement): Row {
     const name = make("bdi", {}, "others");
     if (token !== null) names.write(token, name);
-    const line = make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "number" }, probability(p)));
+    const line = make("tr", token === null ? { class: "others" } : {}, make("th", { scope: "row" }, name), make("td", { class: "number" }, probability(p)));
     const cells = new Map<Way, Cell>();
     for (const way of this.ways) {
       const cell = { bar: make("span", { class: `bar ${way}` }), mark: make("span", { class: "mark" }), value: make("span", { class: "value" }) };
-      line.append(make("td", { class: "histogram" }, make("span", { class: "track", "aria-hidden": "true" }, cell.bar, cell.mark), cell.value));
+      const track = make("span", { class: "track", "aria-hidden": "true" }, cell.bar, cell.mark);
+      if (token === null) track.replaceChildren();
+      line.append(make("td", { class: "histogram" }, track, cell.value));
       cells.set(way, cell);
     }
     body.append(line);

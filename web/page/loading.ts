@@ -38,7 +38,7 @@ export class Loading {
     this.title.textContent = DOING[stage];
     this.file.textContent = file;
     this.bytes.textContent = total > 0 ? `${megabytes(loaded)} of ${megabytes(total)}, ${sources(loaded, network)}` : "";
-    if (total > 0) this.bar.value = Math.min(1, loaded / total);
+    if (stage === "files" && total > 0) this.bar.value = Math.min(1, loaded / total);
     else this.bar.removeAttribute("value");
     const now = STAGES.indexOf(stage);
     this.stages.forEach((item, i) => {

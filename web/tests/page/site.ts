@@ -9,9 +9,9 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import { buildPage } from "../../scripts/build_page.mjs";
 import { serve } from "./serve";
 
-const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-const SWITCHES =
-  "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
+export const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+export const SWITCHES =
+  "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
 
 /** Whether there is a browser. In CI one must be there; elsewhere the tests that need it are reported as skipped. */
 export const browserThere = existsSync(CHROMIUM);
@@ -40,7 +40,7 @@ export class Site {
     const engine = fileURLToPath(new URL("mock.ts", import.meta.url));
     await buildPage({ outDir: folder, engine });
     const server = await serve(folder, { isolated, extra: { "/bundle.json": { body: bundle, status } } });
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: SWITCHES.split(" ") });
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: SWITCHES });
     return new Site(server.origin, browser, async () => {
       await browser.close();
       await server.close();
