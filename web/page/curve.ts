@@ -5,7 +5,8 @@ import { TITLES, WAYS, type Way } from "./histograms";
 import { whole } from "./format";
 import { chance } from "./laws";
 
-export type Points = Readonly<Record<Way, readonly (readonly [draws: number, distance: number])[]>>;
+export type Point = readonly [draws: number, distance: number];
+export type Points = Readonly<Record<Way, readonly Point[]>>;
 
 const HEIGHT = 260;
 const PAD = { left: 46, right: 14, top: 12, bottom: 36 };
@@ -14,50 +15,59 @@ const TICKS = [1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003];
 type Place = (draws: number, distance: number) => [x: number, y: number];
 
 export interface CurveInput {
-  p: Float64Array;
   points: Points;
-  draws: number;
+  /** What chance gives, from the first draws shown to the last: `chanceLine`, which takes a pass over p a point. */
+  chances: readonly Point[];
   /** Where the wrong rule is bound for; null if nothing drafts. */
   bound: number | null;
 }
 
-/** The least draws shown, those of the first batch, and the two ends of the distances. */
-function frame(input: CurveInput): { first: number; low: number; high: number } {
+/** The expected distance of true draws, from the first batch on. */
+export function chanceLine(p: Float64Array, draws: number): Point[] {
   const first = 200;
-  const low = chance(input.draws, input.p) / 2.5;
-  const high = Math.max(chance(first, input.p), input.bound ?? 0) * 1.6;
-  return { first, low: Math.max(low, 1e-5), high: Math.min(1, Math.max(high, 1e-4)) };
-}
-
-export function curve(input: CurveInput, width: number): SVGElement {
-  const { first, low, high } = frame(input);
-  const across = (width - PAD.left - PAD.right) / Math.log(input.draws / first);
-  const down = (HEIGHT - PAD.top - PAD.bottom) / Math.log(high / low);
-  const place: Place = (draws, distance) => [
-    PAD.left + across * Math.log(Math.max(draws, first) / first),
-    PAD.top + down * Math.log(high / Math.min(high, Math.max(low, distance))),
-  ];
-  const svg = drawn("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", class: "curve" });
-  svg.append(drawn("title", {}, described(input)), ...axes(place, input.draws, first, low, high));
-  svg.append(line(chanceLine(input, first), place, "chance"));
-  if (input.bound !== null && input.bound > low) svg.append(line([[first, input.bound], [input.draws, input.bound]], place, "bound"));
-  for (const way of WAYS) svg.append(...series(way, input.points[way].filter(([draws]) => draws >= first), place));
-  return svg;
-}
-
-function chanceLine(input: CurveInput, first: number): [number, number][] {
   const steps = 24;
   return Array.from({ length: steps + 1 }, (_, i) => {
-    const draws = Math.round(first * (input.draws / first) ** (i / steps));
-    return [draws, chance(draws, input.p)];
+    const n = Math.round(first * (draws / first) ** (i / steps));
+    return [n, chance(n, p)];
   });
 }
 
-function line(points: readonly (readonly [number, number])[], place: Place, name: string): SVGElement {
+interface Frame {
+  first: number;
+  draws: number;
+  low: number;
+  high: number;
+}
+
+/** The ends of both axes. */
+function frame({ chances, bound }: CurveInput): Frame {
+  const [first, top] = chances[0] ?? [1, 1];
+  const [draws, bottom] = chances.at(-1) ?? [1, 1];
+  const high = Math.max(top, bound ?? 0) * 1.6;
+  return { first, draws, low: Math.max(bottom / 2.5, 1e-5), high: Math.min(1, Math.max(high, 1e-4)) };
+}
+
+export function curve(input: CurveInput, width: number): SVGElement {
+  const { first, draws, low, high } = frame(input);
+  const across = (width - PAD.left - PAD.right) / Math.log(draws / first);
+  const down = (HEIGHT - PAD.top - PAD.bottom) / Math.log(high / low);
+  const place: Place = (n, distance) => [
+    PAD.left + across * Math.log(Math.max(n, first) / first),
+    PAD.top + down * Math.log(high / Math.min(high, Math.max(low, distance))),
+  ];
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", class: "curve" });
+  svg.append(drawn("title", {}, described(input)), ...axes(place, { first, draws, low, high }));
+  svg.append(line(input.chances, place, "chance"));
+  if (input.bound !== null && input.bound > low) svg.append(line([[first, input.bound], [draws, input.bound]], place, "bound"));
+  for (const way of WAYS) svg.append(...series(way, input.points[way].filter(([n]) => n >= first), place));
+  return svg;
+}
+
+function line(points: readonly Point[], place: Place, name: string): SVGElement {
   return drawn("polyline", { points: points.map(([n, d]) => place(n, d).map((v) => v.toFixed(1)).join(",")).join(" "), class: `line ${name}` });
 }
 
-function series(way: Way, points: readonly (readonly [number, number])[], place: Place): SVGElement[] {
+function series(way: Way, points: readonly Point[], place: Place): SVGElement[] {
   const end = points.at(-1);
   if (!end) return [];
   const [x, y] = place(...end);
@@ -75,7 +85,7 @@ export function sample(way: Way): SVGElement {
   return drawn("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" }, marker(way, 7, 7));
 }
 
-function axes(place: Place, draws: number, first: number, low: number, high: number): SVGElement[] {
+function axes(place: Place, { first, draws, low, high }: Frame): SVGElement[] {
   const parts: SVGElement[] = [];
   for (const tick of TICKS.filter((value) => value >= low && value <= high)) {
     const [x, y] = place(first, tick);

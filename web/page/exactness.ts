@@ -5,7 +5,7 @@
 
 import type { LanguageModel, NextToken } from "journee-web";
 import { announce } from "./announce";
-import { curve, type Points, sample } from "./curve";
+import { chanceLine, curve, type Point, type Points, sample } from "./curve";
 import { find, make } from "./dom";
 import { clearFailure, showFailure } from "./failures";
 import { whole } from "./format";
@@ -122,12 +122,13 @@ class LawView {
   private readonly caption = make("caption");
   private readonly table = make("tbody");
   private readonly bound: number | null;
+  private readonly chances: readonly Point[];
   private waiting = false;
 
   constructor(
     private readonly place: HTMLElement,
     private readonly law: NextToken,
-    private readonly draws: number,
+    draws: number,
     names: Names,
   ) {
     this.ways = law.q ? WAYS : ["plain"];
@@ -135,6 +136,7 @@ class LawView {
     this.before = { plain: empty(), speculative: empty(), wrong: empty() };
     this.now = { plain: empty(), speculative: empty(), wrong: empty() };
     this.bound = law.q ? distance(wrongLaw(law.p, law.q), 1, law.p) : null;
+    this.chances = chanceLine(law.p, draws);
     this.histograms = new Histograms(law.p, this.ways, names);
     this.build();
   }
@@ -155,7 +157,7 @@ class LawView {
   drawCurve(): void {
     const width = Math.max(240, Math.round(this.figure.clientWidth));
     const points: Points = this.points;
-    this.figure.replaceChildren(curve({ p: this.law.p, points, draws: this.draws, bound: this.bound }, width));
+    this.figure.replaceChildren(curve({ points, chances: this.chances, bound: this.bound }, width));
   }
 
   /** The outcome in a sentence, for a screen reader. */
