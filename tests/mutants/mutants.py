@@ -336,7 +336,7 @@ MUTANTS = [
         VECTOR_STEPS,
         (
             (
-                "    total = float(k.sum())\n    if total < EXACT:\n",
+                "    total = float(np.add.reduce(k))\n    if total < EXACT:\n",
                 "    total = float(k.cumsum()[-1])\n    if total:\n",
             ),
         ),
