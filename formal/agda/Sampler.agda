@@ -54,7 +54,7 @@ verdict position p q x = below (judge , position) (q x) λ coin →
   else below (recover , position) (total (residual p q)) λ u → done (recovered , pick (residual p q) u)
 
 -- From here on: v + 1 tokens, D units.
-module _ (D v : ℕ) where
+module Programs (D v : ℕ) where
 
   Token : Set
   Token = Fin (suc v)
@@ -92,26 +92,31 @@ module _ (D v : ℕ) where
   proposals text (q ⟨ next ⟩) = draw propose text q >>= λ x →
     proposals (x ∷ text) (next x) >>= λ path → done ((q , x) ∷ path)
 
-  -- Then they are judged in order, up to the first rejection; with none, one more token is drawn from the target.
-  judged : (Text → Distribution) → Text → Path → Draws Emitted
-  judged target text []               = draw bonus text (target text) >>= λ x → done ((drawn , x) ∷ [])
-  judged target text ((q , x) ∷ path) = verdict (length text) (weight (target text)) (weight q) x >>= λ where
-    (accepted , y) → judged target (y ∷ text) path >>= λ emitted → done ((accepted , y) ∷ emitted)
-    (kind     , y) → done ((kind , y) ∷ [])
+  -- The target: the distribution of the token that follows a text.
+  module Target (target : Text → Distribution) where
 
-  round : (Text → Distribution) → Draft → Text → Draws (Path × Emitted)
-  round target draft text =
-    proposals text draft >>= λ path → judged target text path >>= λ emitted → done (path , emitted)
+    -- Then they are judged in order, up to the first rejection; with none, one more token is drawn from the target.
+    judged : Text → Path → Draws Emitted
+    onward : Text → Path → Kind × Token → Draws Emitted
+    judged text []               = draw bonus text (target text) >>= λ x → done ((drawn , x) ∷ [])
+    judged text ((q , x) ∷ path) = verdict (length text) (weight (target text)) (weight q) x >>= onward text path
+    onward text path (accepted , y)  = judged (y ∷ text) path >>= λ emitted → done ((accepted , y) ∷ emitted)
+    onward text path (recovered , y) = done ((recovered , y) ∷ [])
+    onward text path (drawn , y)     = done ((drawn , y) ∷ [])
 
-  -- Plain decoding: so many tokens, each drawn from the target.
-  plain : (Text → Distribution) → ℕ → Text → Draws (List Token)
-  plain target zero    text = done []
-  plain target (suc L) text = draw bonus text (target text) >>= λ x →
-    plain target L (x ∷ text) >>= λ rest → done (x ∷ rest)
+    round : Draft → Text → Draws (Path × Emitted)
+    round draft text =
+      proposals text draft >>= λ path → judged text path >>= λ emitted → done (path , emitted)
 
-  -- The first L tokens of what was emitted, completed by plain decoding where it is shorter.
-  complete : (Text → Distribution) → ℕ → Text → Emitted → Draws (List Token)
-  complete target zero    text emitted              = done []
-  complete target (suc L) text []                   = plain target (suc L) text
-  complete target (suc L) text ((kind , x) ∷ emitted) =
-    complete target L (x ∷ text) emitted >>= λ rest → done (x ∷ rest)
+    -- Plain decoding: so many tokens, each drawn from the target.
+    plain : ℕ → Text → Draws (List Token)
+    plain zero    text = done []
+    plain (suc L) text = draw bonus text (target text) >>= λ x →
+      plain L (x ∷ text) >>= λ rest → done (x ∷ rest)
+
+    -- The first L tokens of what was emitted, completed by plain decoding where it is shorter.
+    complete : ℕ → Text → Emitted → Draws (List Token)
+    complete zero    text emitted              = done []
+    complete (suc L) text []                   = plain (suc L) text
+    complete (suc L) text ((kind , x) ∷ emitted) =
+      complete L (x ∷ text) emitted >>= λ rest → done (x ∷ rest)
