@@ -9,13 +9,13 @@
 
 module Sampler where
 
-open import Data.Bool using (if_then_else_)
-open import Data.Fin using (Fin; zero; suc)
-open import Data.List using (List; []; _∷_; length)
-open import Data.Nat using (ℕ; zero; suc; _+_; _<ᵇ_; _⊔_)
-open import Data.Product using (_×_; _,_; proj₂)
-open import Relation.Binary.PropositionalEquality using (_≡_)
-open import Units
+open import Data.Bool.Base using (if_then_else_)
+open import Data.Fin.Base using (Fin; zero; suc)
+open import Data.List.Base using (List; []; _∷_; length)
+open import Data.Nat.Base using (ℕ; zero; suc; _+_; _<ᵇ_)
+open import Data.Product using (_×_; _,_)
+open import Relation.Binary.PropositionalEquality.Core using (_≡_)
+open import Weights
 
 data Purpose : Set where
   propose judge recover bonus : Purpose

@@ -1,10 +1,6 @@
 {-# OPTIONS --safe --without-K #-}
 
--- Weights in whole units, and the two identities the sampler rests on.
---
--- A distribution that ships is a vector of whole multiples of 2^-50 that adds up to exactly 1. Here it is what it
--- is made of: naturals over one denominator D. Subtraction of naturals is truncated, so `p ∸ q` is max(p - q, 0),
--- to the bit as the code has it. D is any natural; 2^50 is one of them.
+-- The two identities the sampler rests on, about weights in whole units (Weights.agda).
 
 module Units where
 
@@ -12,23 +8,8 @@ open import Data.Fin using (Fin; zero; suc)
 open import Data.Nat using (ℕ; zero; suc; _+_; _∸_; _⊓_)
 open import Data.Nat.Properties
 open import Relation.Binary.PropositionalEquality
+open import Weights public
 open ≡-Reasoning
-
--- A weight a token, and their total.
-Weights : ℕ → Set
-Weights n = Fin n → ℕ
-
-total : ∀ {n} → Weights n → ℕ
-total {zero}  w = 0
-total {suc n} w = w zero + total (λ x → w (suc x))
-
--- What a proposal brings: q(x) min(1, p(x) / q(x)).
-kept : ∀ {n} → Weights n → Weights n → Weights n
-kept p q x = p x ⊓ q x
-
--- What a recovered token is drawn from: max(p - q, 0), not normalised.
-residual : ∀ {n} → Weights n → Weights n → Weights n
-residual p q x = p x ∸ q x
 
 -- (1) Pointwise emission: what is kept and what the residual adds are p, token for token.
 emission : ∀ {n} (p q : Weights n) x → kept p q x + residual p q x ≡ p x
