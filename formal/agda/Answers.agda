@@ -1,7 +1,7 @@
 {-# OPTIONS --safe --without-K #-}
 
 -- What the compiled program answers to a case: the definitions that the theorems are about, run on the case's seed.
--- A question is a list of numbers, its kind first; so is an answer. formal/questions.py writes and reads them. A
+-- A question is a list of numbers, its kind first; so is an answer. conformance/journee_conformance/formal.py writes and reads them. A
 -- question that isn't one is answered by the empty list.
 
 module Answers where
@@ -86,15 +86,23 @@ module _ (v : ℕ) where
     told (run seed 0 (Target.round (λ text → row first (first ∷ p) (length text ∸ position)) (drafted q) (replicate position zero)))
   ...   | _ = []
 
+single : Maybe ℕ → List ℕ
+single nothing  = []
+single (just u) = u ∷ []
+
+-- The verdict on a proposal that is one, with its draws from the seed.
+verdictAnswer : Seed → ℕ → ℕ → ∀ v → Weights (suc v) → Weights (suc v) → Maybe (Fin (suc v)) → List ℕ
+verdictAnswer seed position number v p q nothing  = []
+verdictAnswer seed position number v p q (just x) = judgement (run seed number (verdict position p q x))
+
 answer : List ℕ → List ℕ
-answer (0 ∷ c₀ ∷ c₁ ∷ c₂ ∷ c₃ ∷ k₀ ∷ k₁ ∷ []) with philox 10 (block c₀ c₁ c₂ c₃) k₀ k₁
-... | block a b c d = a ∷ b ∷ c ∷ d ∷ []
-answer (1 ∷ seed ∷ sample ∷ purpose ∷ position ∷ number ∷ n ∷ []) with value (seeded seed sample) purpose position number n
-... | nothing = []
-... | just u  = u ∷ []
+answer (0 ∷ c₀ ∷ c₁ ∷ c₂ ∷ c₃ ∷ k₀ ∷ k₁ ∷ []) = front (philox 10 (block c₀ c₁ c₂ c₃) k₀ k₁) []
+answer (1 ∷ seed ∷ sample ∷ purpose ∷ position ∷ number ∷ n ∷ []) =
+  single (value (seeded seed sample) purpose position number n)
 answer (2 ∷ coin ∷ v ∷ units) = toℕ (pick (proj₁ (weights (suc v) units)) coin) ∷ []
-answer (3 ∷ seed ∷ sample ∷ position ∷ number ∷ proposal ∷ v ∷ units) with weights (suc v) units | token v proposal
-... | p , after | just x  = judgement (run (seeded seed sample) number (verdict position p (proj₁ (weights (suc v) after)) x))
-... | _ , _     | nothing = []
+answer (3 ∷ seed ∷ sample ∷ position ∷ number ∷ proposal ∷ v ∷ units) =
+  let (p , after) = weights (suc v) units
+      (q , _)     = weights (suc v) after
+  in verdictAnswer (seeded seed sample) position number v p q (token v proposal)
 answer (4 ∷ seed ∷ sample ∷ position ∷ K ∷ v ∷ units) = roundAnswer v (seeded seed sample) position K units
 answer _ = []

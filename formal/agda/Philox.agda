@@ -7,7 +7,7 @@
 module Philox where
 
 open import Agda.Builtin.Nat using (div-helper; mod-helper)
-open import Data.Bool.Base using (true; false; if_then_else_)
+open import Data.Bool.Base using (if_then_else_)
 open import Data.List.Base using (List; []; _∷_)
 open import Data.Maybe.Base using (Maybe; just; nothing)
 open import Data.Nat.Base using (ℕ; zero; suc; _+_; _*_; _<ᵇ_; _∸_)
@@ -48,11 +48,14 @@ philox (suc k) (block c₀ c₁ c₂ c₃) k₀ k₁ =
   in philox k (block (high second ⊕ c₁ ⊕ k₀) (low second) (high first ⊕ c₃ ⊕ k₁) (low first))
               (low (k₀ + 2654435769)) (low (k₁ + 3144134277))
 
--- The words of a key, four a block.
+front : Block → List ℕ → List ℕ
+front (block a b c d) rest = a ∷ b ∷ c ∷ d ∷ rest
+
+-- The words of a key, four a block. (Helpers rather than `with`, which would have Agda compute with unknown words.)
 blocks : ℕ → ℕ → Block → ℕ → ℕ → List ℕ
 blocks zero    number c k₀ k₁ = []
-blocks (suc n) number (block c₀ c₁ c₂ c₃) k₀ k₁ with philox 10 (block number c₁ c₂ c₃) k₀ k₁
-... | block a b c d = a ∷ b ∷ c ∷ d ∷ blocks n (suc number) (block c₀ c₁ c₂ c₃) k₀ k₁
+blocks (suc n) number (block c₀ c₁ c₂ c₃) k₀ k₁ =
+  front (philox 10 (block number c₁ c₂ c₃) k₀ k₁) (blocks n (suc number) (block c₀ c₁ c₂ c₃) k₀ k₁)
 
 -- Bit length, of numbers up to 2^64.
 bits : ℕ → ℕ → ℕ
@@ -66,29 +69,36 @@ halve (suc k) n = halve k (n /1+ 1)
 
 -- Words, the first one high, until there are `width` bits; the surplus low bits are dropped.
 gather : ℕ → ℕ → ℕ → List ℕ → Maybe (ℕ × List ℕ)
-gather width have value words with have <ᵇ width
-gather width have value words        | false = just (halve (have ∸ width) value , words)
-gather width have value []           | true  = nothing
-gather width have value (w ∷ words)  | true  = gather width (have + 32) (value * 4294967296 + w) words
+gather width have value []          =
+  if have <ᵇ width then nothing else just (halve (have ∸ width) value , [])
+gather width have value (w ∷ words) =
+  if have <ᵇ width then gather width (have + 32) (value * 4294967296 + w) words
+  else just (halve (have ∸ width) value , w ∷ words)
 
 -- Drawn again while not below n; `nothing` when the words given have run out.
 uniform : ℕ → ℕ → List ℕ → Maybe (ℕ × List ℕ)
+again : ℕ → ℕ → Maybe (ℕ × List ℕ) → Maybe (ℕ × List ℕ)
 uniform zero    n words = nothing
-uniform (suc k) n words with gather (bits 64 (n ∸ 1)) 0 0 words
-... | nothing              = nothing
-... | just (value , words′) = if value <ᵇ n then just (value , words′) else uniform k n words′
+uniform (suc k) n words = again k n (gather (bits 64 (n ∸ 1)) 0 0 words)
+again k n nothing               = nothing
+again k n (just (u , words)) = if u <ᵇ n then just (u , words) else uniform k n words
 
 record Seed : Set where
   constructor seeded
   field
     seed sample : ℕ
 
--- below(n) for a key of purpose, position, round. 64 blocks of words: the chance that they don't do is below 2^-64.
+drawn′ : Maybe (ℕ × List ℕ) → Maybe ℕ
+drawn′ nothing        = nothing
+drawn′ (just (u , _)) = just u
+
+-- below(n) under the key of a sample. 64 blocks of words: the chance that they don't do is below 2^-64.
+keyed : Block → ℕ → ℕ → ℕ → ℕ → Maybe ℕ
+keyed (block k₀ k₁ _ _) purpose position number n =
+  drawn′ (uniform 128 n (blocks 64 0 (block 0 position number purpose) k₀ k₁))
+
 value : Seed → ℕ → ℕ → ℕ → ℕ → Maybe ℕ
-value (seeded seed sample) purpose position number n with philox 10 (block sample 0 0 WORD) (low seed) (high seed)
-... | block k₀ k₁ _ _ with uniform 128 n (blocks 64 0 (block 0 position number purpose) k₀ k₁)
-...   | nothing      = nothing
-...   | just (u , _) = just u
+value (seeded seed sample) = keyed (philox 10 (block sample 0 0 WORD) (low seed) (high seed))
 
 purposeNumber : Purpose → ℕ
 purposeNumber propose = 0
@@ -98,7 +108,9 @@ purposeNumber bonus   = 3
 
 -- A program run on a seed's draws, in the round of that number.
 run : ∀ {A : Set} → Seed → ℕ → Draws A → Maybe A
+next : ∀ {A : Set} → Seed → ℕ → (ℕ → Draws A) → Maybe ℕ → Maybe A
 run seed number (done a) = just a
-run seed number (below (purpose , position) n d) with value seed (purposeNumber purpose) position number n
-... | nothing = nothing
-... | just u  = run seed number (d u)
+run seed number (below (purpose , position) n d) =
+  next seed number d (value seed (purposeNumber purpose) position number n)
+next seed number d nothing  = nothing
+next seed number d (just u) = run seed number (d u)

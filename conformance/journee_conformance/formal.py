@@ -1,8 +1,18 @@
-"""Cases of conformance/ as questions to the compiled Agda program, and its answers as the cases write them."""
+"""Answers that come from the formal side: cases as questions to the compiled Agda program, and what it answered.
+
+`formal.jsonl` has its answers, recorded by `python formal/check.py --record`, each with a hash of what was asked, so that
+the cases can be made without Agda. `make proofs` asks the program again.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+
+RECORDED = Path(__file__).parent / "formal.jsonl"
 
 KINDS = ("accepted", "recovered", "bonus")
 
@@ -58,3 +68,21 @@ def answer(kind: str, line: str) -> dict[str, Any]:
     tokens = rest[proposed : proposed + emitted]
     kinds = [KINDS[number] for number in rest[proposed + emitted :]]
     return {"proposals": rest[:proposed], "tokens": tokens, "kinds": kinds}
+
+
+def asked_hash(kind: str, asked: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([kind, asked], separators=(",", ":")).encode()).hexdigest()
+
+
+def render(said: Iterable[tuple[str, dict[str, Any], dict[str, Any]]]) -> str:
+    """The recorded file: kind, input and answer of each case; equal inputs once."""
+    found = {asked_hash(kind, asked): answer for kind, asked, answer in said}
+    return "".join(
+        json.dumps({"asked": asked, "answer": answer}, separators=(",", ":")) + "\n" for asked, answer in found.items()
+    )
+
+
+def recorded() -> dict[str, dict[str, Any]]:
+    """What the program answered, by the hash of what was asked."""
+    lines = RECORDED.read_text(encoding="utf-8").splitlines()
+    return {entry["asked"]: entry["answer"] for entry in map(json.loads, lines)}
