@@ -206,20 +206,24 @@ def answers(record: bool) -> str:
     # Imported here, so that what comes before needs nothing but Python.
     from journee_conformance import formal  # noqa: PLC0415
     from journee_conformance.cases import packaged_cases  # noqa: PLC0415
+    from journee_conformance.generate import inputs  # noqa: PLC0415
 
-    asked = [(case, line) for case in packaged_cases() if (line := formal.question(case.kind, case.input))]
-    lines = must(program(), text="".join(line + "\n" for _, line in asked)).splitlines()
+    # The generator's inputs, so that a new case can be recorded before it is written.
+    asked = [(kind, case, line) for kind, case in inputs() if (line := formal.question(kind, case))]
+    lines = must(program(), text="".join(line + "\n" for *_, line in asked)).splitlines()
     if len(lines) != len(asked):
         raise CheckError(f"{len(asked)} questions, {len(lines)} answers")
-    said = [(case, formal.answer(case.kind, line)) for (case, _), line in zip(asked, lines, strict=True)]
-    wrong = [case.id for case, answer in said if answer != case.answer]
-    if wrong:
-        raise CheckError(f"the proved program answers otherwise than the case: {', '.join(wrong[:5])} of {len(wrong)}")
-    text = formal.render([(case.kind, case.input, answer) for case, answer in said])
+    said = [(kind, case, formal.answer(kind, line)) for (kind, case, _), line in zip(asked, lines, strict=True)]
+    text = formal.render(said)
     if record:
         formal.RECORDED.write_text(text, encoding="utf-8")
     elif not formal.RECORDED.exists() or formal.RECORDED.read_text(encoding="utf-8") != text:
         raise CheckError("recorded answers are not the program's: python formal/check.py --record")
+    answered = {formal.asked_hash(kind, case): answer for kind, case, answer in said}
+    for case in packaged_cases():
+        answer = answered.get(formal.asked_hash(case.kind, case.input))
+        if answer is not None and answer != case.answer:
+            raise CheckError(f"{case.id}: the proved program answers {answer}, the case {case.answer}")
     return f"{len(asked)} cases"
 
 

@@ -1,7 +1,7 @@
 """Answers that come from the formal side: cases as questions to the compiled Agda program, and what it answered.
 
-`formal.jsonl` has its answers, recorded by `python formal/check.py --record`, each with a hash of what was asked, so that
-the cases can be made without Agda. `make proofs` asks the program again.
+`formal.jsonl` has its answers, recorded by `python formal/check.py --record`, each with a hash of what was asked, so
+that the cases can be made without Agda. `make proofs` asks the program again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+RECORD = "python formal/check.py --record"
 RECORDED = Path(__file__).parent / "formal.jsonl"
 
 KINDS = ("accepted", "recovered", "bonus")
