@@ -5,7 +5,7 @@ BIN := .venv/bin
 BUNDLE := out/tiny
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench conformance clean
+.PHONY: demo test lint format bench conformance proofs clean
 
 demo: .venv/export.stamp
 	$(BIN)/journee-export checkpoints/target.pt --draft checkpoints/draft.pt -o $(BUNDLE) --force
@@ -36,6 +36,10 @@ conformance: .venv/dev.stamp tests/portable/node_modules
 	else echo "no Node.js here: the MicroPython host was not run"; test "$$CI" != true; fi
 	$(BIN)/python -m tests.conformance.wrong_host --check
 	@echo "make conformance: every host that ships conforms, and the wrong one does not"
+
+# Agda and Lean: installs them where they are missing (apt needs root). Minutes, not seconds.
+proofs: .venv/dev.stamp
+	$(BIN)/python formal/check.py
 
 bench: .venv/export.stamp
 	$(BIN)/python -m journee.benchmark --bundle artifacts/tiny
