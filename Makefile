@@ -5,7 +5,7 @@ BIN := .venv/bin
 BUNDLE := out/tiny
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint format bench conformance proofs clean
+.PHONY: demo test test-web web lint format bench conformance proofs clean
 
 demo: .venv/export.stamp
 	$(BIN)/journee-export checkpoints/target.pt --draft checkpoints/draft.pt -o $(BUNDLE) --force
@@ -13,7 +13,17 @@ demo: .venv/export.stamp
 
 test: .venv/dev.stamp tests/portable/node_modules
 	$(BIN)/python -m pytest
+	$(MAKE) test-web
 	@echo "make test: every test passed"
+
+# The package for pages and its page, in web/dist.
+web: web/node_modules
+	npm run build --prefix web
+	@echo "make web: the package and its page are in web/dist"
+
+test-web:
+	@if command -v npm >/dev/null; then $(MAKE) web && npm run check --prefix web && npm test --prefix web; \
+	else echo "no Node.js here: the tests of web/ were not run"; test "$$CI" != true; fi
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -46,7 +56,7 @@ bench: .venv/export.stamp
 	@echo "make bench: done"
 
 clean:
-	rm -rf .venv out tests/portable/node_modules
+	rm -rf .venv out tests/portable/node_modules web/node_modules web/dist
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
@@ -67,3 +77,6 @@ clean:
 tests/portable/node_modules: tests/portable/package.json
 	@if command -v npm >/dev/null; then npm ci --prefix tests/portable && touch $@; \
 	else echo "no Node.js here: the MicroPython tests will be reported as not run"; fi
+
+web/node_modules: web/package-lock.json
+	npm ci --prefix web && touch $@
