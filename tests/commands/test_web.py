@@ -22,6 +22,7 @@ from click.testing import CliRunner
 import journee_deploy.commands.web
 import journee_deploy.page_server
 from journee_deploy.bundle import open_bundle
+from journee_deploy.commands.main import main
 from journee_deploy.commands.web import is_loopback, web
 from journee_deploy.page_server import HEADERS, PageServer, find_page
 from tests.bundle.small_bundle import write_bundle
@@ -195,6 +196,12 @@ def test_many_at_once(served: Served) -> None:
 
 
 # The command
+
+
+def test_it_is_a_command_whose_errors_are_plain(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["web", str(tmp_path / "nothing"), "--no-browser"])
+    assert done.exit_code == 1
+    assert re.search(r"Error: .*nothing: does not exist; a bundle is the folder", done.output)
 
 
 @pytest.fixture
