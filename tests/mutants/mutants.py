@@ -90,7 +90,7 @@ DART = "not on the list: the darts of rule coupled"
 OTHER = "not on the list"
 
 ABSENT = {
-    DOWNLOAD: "nothing downloads yet (the page is to come); here, a bundle with a file cut short or damaged is refused",
+    DOWNLOAD: "only pages download, and web/tests/delivery damages that; here, a bundle with such a file is refused",
 }
 
 SIGNATURE = (
