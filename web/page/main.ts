@@ -10,6 +10,7 @@ import { GenerateSection } from "./generate";
 import { showInfo } from "./info";
 import { Jobs } from "./jobs";
 import { Loading } from "./loading";
+import { keepForOffline } from "./offline";
 import { Form } from "./options";
 import { SpeedSection } from "./speed";
 import { startTheme } from "./theme";
@@ -30,6 +31,7 @@ async function start(): Promise<void> {
   loading.begin();
   try {
     begin(await loaded());
+    void keepForOffline(); // after the load, so that it takes nothing from it
   } catch (error) {
     showFailure(failure, error, { label: "Try again", run: () => void start() });
   } finally {

@@ -65,6 +65,7 @@ export async function buildPage({ dist = join(WEB, "dist"), outDir = join(dist, 
       },
     },
   });
+  await cp(join(WEB, "page/sw.js"), join(outDir, "sw.js"));
   if (engine === null) await copyPackage(dist, join(outDir, "journee"));
   return outDir;
 }

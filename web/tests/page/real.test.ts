@@ -18,6 +18,7 @@ it.skipIf(!built || !browserThere)(
     const extra = { "/bundle.json": { status: 200, body: '{"url": "/models/tiny/"}' } };
     const server = await serve(PAGE, { extra, folders: { "/models/tiny/": PAIR } });
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: SWITCHES });
+    let closed = false;
     try {
       const page = await browser.newPage();
       const complaints: string[] = [];
@@ -48,9 +49,25 @@ it.skipIf(!built || !browserThere)(
       expect(rows[0]).toMatch(/plain.*within chance/);
       expect(rows[1]).toMatch(/speculative.*within chance/);
       expect(complaints).toEqual([]);
+
+      // Without a network it opens again, with the model that it has.
+      await page.evaluate(async () => {
+        for (;;) {
+          const kept = (await (await caches.open("journee-page-1")).keys()).map(({ url }) => new URL(url).pathname);
+          if (["/", "/bundle.json", "/journee/worker.js", "/journee/micropython.wasm", "/journee/ort-wasm-simd-threaded.wasm"].every((path) => kept.includes(path))) return;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      });
+      await server.close();
+      await page.reload();
+      await page.waitForSelector("#go:enabled", { timeout: 120_000 });
+      await page.fill("#max-tokens", "8");
+      await page.click("#go");
+      await page.waitForSelector("#summary > div", { timeout: 60_000 });
+      closed = true;
     } finally {
       await browser.close();
-      await server.close();
+      if (!closed) await server.close();
     }
   },
   300_000,
