@@ -61,6 +61,7 @@ export class PythonController implements Controller {
       shown: [],
       failure: null,
     };
+    checkWhole(spec, ops.size);
     const key = ++this.#keys;
     const { bridge } = this.#interpreter;
     const text = written(spec, ops.size, this.#draws);
@@ -74,6 +75,8 @@ export class PythonController implements Controller {
           wish = this.#enter(current, "runtime", () => bridge.step(key, answer === null ? "" : answer.join(",")));
         } catch (error) {
           live = false;
+          // An op that failed in a `finally` doesn't end the generation in Python, which went on.
+          if (!this.#disposed && current.failure) this.#finish(key, current);
           throw error;
         }
         if (wish === "") live = false;
@@ -93,6 +96,15 @@ export class PythonController implements Controller {
   get usage(): { live: number; bytes: number } {
     const { bridge } = this.#interpreter;
     return { live: bridge.live(), bytes: bridge.used() };
+  }
+
+  /** Let Python forget a generation that failed; what fails on the way has been told. */
+  #finish(key: number, current: Current): void {
+    try {
+      this.#enter(current, "runtime", () => this.#interpreter.bridge.end(key));
+    } catch {
+      // the first error is the one to throw
+    }
   }
 
   dispose(): void {
@@ -184,6 +196,19 @@ export class PythonController implements Controller {
 }
 
 const UNITS = 2 ** 50;
+
+/** Numbers that cross as whole ones are whole, and fit: 32 bits is all that MicroPython takes. */
+function checkWhole({ prompt, pace, stops }: Spec, size: number): void {
+  const most = 2 ** 31 - 1;
+  const counts = { size, limit: stops.limit, ...(pace.kind === "constant" ? { length: pace.length } : { most: pace.most }) };
+  for (const [name, value] of Object.entries(counts))
+    if (!Number.isInteger(value) || Math.abs(value) > most)
+      throw new JourneeError("bad-request", `${name} is ${value}; it must be a whole number, at most ${most}`);
+  for (const tokens of [prompt, stops.ends, ...stops.sequences])
+    for (const token of tokens)
+      if (!Number.isInteger(token) || token < 0 || token > most)
+        throw new JourneeError("bad-request", `${token} is no token; tokens are whole numbers`);
+}
 
 /** A spec as the bridge reads it: JSON without fractions, since decimals are not read alike everywhere. */
 function written(spec: Spec, size: number, draws: string): string {

@@ -50,10 +50,34 @@ def _answer(value):
     return value
 
 
-class PageOps:
-    """`journee_deploy.protocols.Ops` in the page. Each function is looked up once: a look-up makes a proxy."""
+class Functions:
+    """The page's functions. Each is looked up once: a look-up makes a proxy."""
 
     def __init__(self, page):
+        self.clear = page.clear
+        self.push = page.push
+        self.truncate = page.truncate
+        self.distribution = page.distribution
+        self.oneHot = page.oneHot
+        self.uniform = page.uniform
+        self.weight = page.weight
+        self.total = page.total
+        self.locate = page.locate
+        self.residual = page.residual
+        self.boxes = page.boxes
+        self.overlap = page.overlap
+        self.agreement = page.agreement
+        self.top = page.top
+        self.topLogits = page.topLogits
+        self.below = page.below
+        self.firstDart = page.firstDart
+        self.strings = page.strings
+
+
+class PageOps:
+    """`journee_deploy.protocols.Ops` in the page, of one generation."""
+
+    def __init__(self, page, size):
         self._clear = page.clear
         self._push = page.push
         self._truncate = page.truncate
@@ -69,7 +93,7 @@ class PageOps:
         self._agreement = page.agreement
         self._top = page.top
         self._top_logits = page.topLogits
-        self.size = 0  # `begin` says
+        self.size = size
 
     def clear(self):
         _answer(self._clear())
@@ -166,16 +190,14 @@ class Wrong(Residual):
 
 def attach(page):
     """Take the page's functions. They answer for whichever generation is being stepped."""
-    _page["functions"] = page
-    _page["ops"] = PageOps(page)
+    _page["functions"] = Functions(page)
 
 
 def begin(key, spec):
     """Make a generation from its description (JSON); nothing runs yet."""
     asked = json.loads(spec)
     page = _page["functions"]
-    ops = _page["ops"]
-    ops.size = asked["size"]
+    ops = PageOps(page, asked["size"])
     seed = int(asked["seed"])
     stops = Stops(
         asked["limit"],

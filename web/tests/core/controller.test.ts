@@ -139,7 +139,7 @@ describe.each([
 
   test("an op that throws: its error comes out, `finally` ran, and the interpreter is as good as before", () => {
     const before = tokens(controller, spec());
-    for (const name of ["distribution", "locate", "weight", "push", "boxes"] as const) {
+    for (const name of ["distribution", "locate", "weight", "push", "boxes", "clear", "truncate"] as const) {
       const ops = toyOps();
       const calls: string[] = [];
       const wrong = new Error(`no ${name}`);
@@ -151,7 +151,7 @@ describe.each([
       const asked = spec(name === "boxes" ? { rule: "coupled" } : {});
       const run = () => drive(controller, { spec: asked, size: SIZE, sampling: DEFAULT_SAMPLING, rows: toyRows, ops });
       expect(run, name).toThrow(wrong);
-      expect(calls.slice(-2)).toEqual(["truncate 3", "clear"]);
+      if (name !== "clear" && name !== "truncate") expect(calls.slice(-2)).toEqual(["truncate 3", "clear"]);
       expect(controller.usage.live).toBe(0);
     }
     expect(tokens(controller, spec())).toEqual(before);
@@ -213,6 +213,23 @@ describe.each([
     expect(every.map(one => one.text.slice(3))).toEqual(alone);
   });
 
+  test("generations over vocabularies of different sizes keep theirs", () => {
+    const asked = spec({ rule: "coupled", draft: { kind: "none" } });
+    const alone = tokens(controller, asked);
+    const ops = toyOps();
+    const generation = controller.begin(asked, ops);
+    controller.begin(spec(), createOps({ size: 4, prompt: PROMPT, sampling: DEFAULT_SAMPLING })).close();
+    const text = [...PROMPT];
+    for (let answer: number[] | null = null; ; ) {
+      const wish = generation.next(answer);
+      if (!wish) break;
+      answer = wish.kind === "run" ? [ops.hold("target", text.length, [toyRows("target", text)])] : null;
+      if (wish.kind === "emit") text.push(...wish.tokens);
+    }
+    generation.close();
+    expect(text.slice(PROMPT.length)).toEqual(alone);
+  });
+
   test.each([
     ["limit", spec({}, { limit: 0 }), "the limit is 0 new tokens; it must be at least 1"],
     ["prompt", spec({ prompt: [] }), "the prompt has no tokens"],
@@ -222,6 +239,10 @@ describe.each([
     ["sequence", spec({}, { sequences: [[]] }), "a stop sequence has no tokens"],
     ["seed", spec({ seed: 1n << 64n }), "seed is 18446744073709551616"],
     ["sample", spec({ sample: -1 }), "sample is -1"],
+    ["broken K", spec({ pace: { kind: "constant", length: 1.5 } }), "length is 1.5"],
+    ["broken limit", spec({}, { limit: 2.5 }), "limit is 2.5"],
+    ["huge limit", spec({}, { limit: 2 ** 40 }), "limit is 1099511627776"],
+    ["broken token", spec({ prompt: [1.5] }), "1.5 is no token"],
   ])("refuses a bad %s at once", (_, asked, message) => {
     let error: unknown;
     try {
