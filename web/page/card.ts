@@ -26,7 +26,7 @@ export class Card {
   }
 
   empty(): void {
-    this.place.replaceChildren(make("p", { class: "note" }, "Point at a token, or move over them with the arrow keys, to see how it came to be."));
+    this.place.replaceChildren(make("p", { class: "note" }, "Point at a token, tap it, or move over them with the arrow keys, to see how it came to be."));
   }
 
   /** Open it again, should it have been closed. */
