@@ -47,16 +47,16 @@ conformance: .venv/dev.stamp tests/portable/node_modules
 	$(BIN)/python -m tests.conformance.wrong_host --check
 	@echo "make conformance: every host that ships conforms, and the wrong one does not"
 
-# Agda and Lean: installs them where they are missing (apt needs root). Minutes, not seconds.
-proofs: .venv/dev.stamp
-	$(BIN)/python formal/check.py
+# The proofs, and the proved program against the cases; installs Agda (as root) and Lean. About three minutes.
+proofs:
+	$(PYTHON) formal/check.py
 
 bench: .venv/export.stamp
 	$(BIN)/python -m journee.benchmark --bundle artifacts/tiny
 	@echo "make bench: done"
 
 clean:
-	rm -rf .venv out tests/portable/node_modules web/node_modules web/dist
+	rm -rf .venv .venv-lean out tests/portable/node_modules web/node_modules web/dist
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'

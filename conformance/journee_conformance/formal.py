@@ -1,7 +1,9 @@
-"""Answers that come from the formal side: cases as questions to the compiled Agda program, and what it answered.
+"""Decisions answered by the formal side: formal/agda, compiled, the programs that its theorems are about.
 
-`formal.jsonl` has its answers, recorded by `python formal/check.py --record`, each with a hash of what was asked, so
-that the cases can be made without Agda. `make proofs` asks the program again.
+`formal_answers.jsonl` has what it answered, by the input's hash, so that making the cases needs no Agda: their answers
+to decisions are these, and the shipped code must give the same. `make proofs` runs the program again.
+
+The program reads a case a line, numbers in decimal, and answers with a line of numbers (formal/agda/Answers.agda).
 """
 
 from __future__ import annotations
@@ -12,78 +14,94 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-RECORD = "python formal/check.py --record"
-RECORDED = Path(__file__).parent / "formal.jsonl"
+from journee_conformance.cases import CasesError
 
+Case = dict[str, Any]
+
+RECORDED = Path(__file__).parent / "formal_answers.jsonl"
+AGAIN = "python formal/check.py --record"
 KINDS = ("accepted", "recovered", "bonus")
+WORD = 0xFFFFFFFF
 
 
-def question(kind: str, asked: dict[str, Any]) -> str | None:
-    """A line of numbers; None for a case that the program doesn't answer (another kind or rule, a refusal)."""
-    if asked.get("rule", "residual") != "residual":
-        return None
-    numbers = _numbers(kind, asked)
-    if numbers is None or any(number < 0 for number in numbers):
-        return None
-    return " ".join(map(str, numbers))
+class FormalError(CasesError):
+    """A decision's answer is missing, or the shipped code decides otherwise."""
 
 
-def _numbers(kind: str, asked: dict[str, Any]) -> list[int] | None:
+def question(kind: str, case: Case) -> str | None:
+    """The line that asks the program this case; None for what it doesn't answer."""
+    numbers = _numbers(kind, case)
+    return None if numbers is None else " ".join(map(str, numbers))
+
+
+def _numbers(kind: str, case: Case) -> list[int] | None:
     if kind == "philox":
-        return [0, *asked["counter"], *asked["key"]]
+        return [0, *case["counter"], *case["key"]]
     if kind == "pick":
-        return [2, asked["coin"], len(asked["units"]) - 1, *asked["units"]]
-    if kind not in ("below", "verdict", "round"):
+        return [2, case["coin"], len(case["units"]), *case["units"]]
+    if kind not in ("below", "verdict", "round") or case.get("rule", "residual") != "residual":
         return None
-    seed, sample = int(asked["seed"], 16), asked["sample"]
+    if not 0 <= case["sample"] <= WORD:
+        return None  # who makes the key refuses it, before anything is drawn
+    seed = int(case["seed"], 16)
+    draws = [seed & WORD, seed >> 32, case["sample"]]
     if kind == "below":
-        return [1, seed, sample, *asked["key"], asked["n"]] if asked["n"] and sample < 1 << 32 else None
+        return [1, *draws, *case["key"], case["n"]]
+    size = len(case["p"] if kind == "verdict" else case["p"][0])
     if kind == "verdict":
-        shared = [asked["position"], asked["round"], asked["proposal"], len(asked["p"]) - 1]
-        return [3, seed, sample, *shared, *asked["p"], *asked["q"]]
-    return _round(seed, sample, asked)
+        return [3, *draws, case["position"], case["round"], case["proposal"], size, *case["p"], *case["q"]]
+    p, q = case["p"], [units for units in case["q"] if units is not None]
+    return [4, *draws, case["position"], len(q), len(p), size, *(unit for units in [*p, *q] for unit in units)]
 
 
-def _round(seed: int, sample: int, asked: dict[str, Any]) -> list[int]:
-    """An empty distribution ends the drafting: the rows behind it are not looked at."""
-    q = asked["q"][: asked["q"].index(None)] if None in asked["q"] else asked["q"]
-    p = asked["p"][: len(q) + 1]
-    units = [unit for row in (*q, *p) for unit in row]
-    return [4, seed, sample, asked["position"], len(q), len(p[0]) - 1, *units]
-
-
-def answer(kind: str, line: str) -> dict[str, Any]:
+def answer(kind: str, line: str) -> Case:
     """The program's line as a case's answer."""
-    numbers = [int(word) for word in line.split()]
-    if not numbers:
-        raise ValueError("the program had no answer: the question was not one, or its words ran out")
+    if line == "?":
+        return {"refused": "n"} if kind == "below" else {"none": True}
+    numbers = [int(number) for number in line.split()]
     if kind == "philox":
         return {"words": numbers}
-    if kind == "below":
-        return {"value": numbers[0]}
-    if kind == "pick":
-        return {"token": numbers[0]}
     if kind == "verdict":
-        return {"accepted": KINDS[numbers[0]] == "accepted", "token": numbers[1]}
-    proposed, emitted, rest = numbers[0], numbers[1], numbers[2:]
-    tokens = rest[proposed : proposed + emitted]
-    kinds = [KINDS[number] for number in rest[proposed + emitted :]]
-    return {"proposals": rest[:proposed], "tokens": tokens, "kinds": kinds}
+        return {"accepted": numbers[0] == 1, "token": numbers[1]}
+    if kind == "round":
+        drawn = 1 + numbers[0]
+        emitted = (len(numbers) - drawn) // 2
+        kinds = [KINDS[number] for number in numbers[drawn + emitted :]]
+        return {"proposals": numbers[1:drawn], "tokens": numbers[drawn : drawn + emitted], "kinds": kinds}
+    return {"value" if kind == "below" else "token": numbers[0]}
 
 
-def asked_hash(kind: str, asked: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps([kind, asked], separators=(",", ":")).encode()).hexdigest()
+def digest(question: str) -> str:
+    return hashlib.sha256(question.encode()).hexdigest()[:32]
 
 
-def render(said: Iterable[tuple[str, dict[str, Any], dict[str, Any]]]) -> str:
-    """The recorded file: kind, input and answer of each case; equal inputs once."""
-    found = {asked_hash(kind, asked): answer for kind, asked, answer in said}
-    return "".join(
-        json.dumps({"asked": asked, "answer": answer}, separators=(",", ":")) + "\n" for asked, answer in found.items()
-    )
+def recorded() -> dict[str, str]:
+    """Every recorded line of the program, by the hash of what it was asked."""
+    rows = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
+    return {row["asked"]: row["answered"] for row in rows}
 
 
-def recorded() -> dict[str, dict[str, Any]]:
-    """What the program answered, by the hash of what was asked."""
-    lines = RECORDED.read_text(encoding="utf-8").splitlines()
-    return {entry["asked"]: entry["answer"] for entry in map(json.loads, lines)}
+def render(lines: dict[str, str]) -> str:
+    """The recorded file's text: questions in their order, with what was answered."""
+    rows = [{"asked": digest(asked), "answered": answered} for asked, answered in lines.items()]
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
+def settle(kind: str, cases: Iterable[tuple[str, Case, Case]]) -> list[Case]:
+    """The answers that cases get, given id, input and the shipped code's answer: the formal side's, where it has one.
+    Another of the shipped code is an error.
+    """
+    known = recorded()
+    return [_settled(known, kind, name, case, ours) for name, case, ours in cases]
+
+
+def _settled(known: dict[str, str], kind: str, name: str, case: Case, ours: Case) -> Case:
+    asked = question(kind, case)
+    if asked is None:
+        return ours
+    if digest(asked) not in known:
+        raise FormalError(f"{name} has no recorded answer of formal/: {AGAIN}")
+    theirs = answer(kind, known[digest(asked)])
+    if theirs != ours:
+        raise FormalError(f"{name}: the shipped code says {ours}, formal/ says {theirs}; one of them is wrong")
+    return theirs

@@ -1,5 +1,7 @@
-"""Makes the case files, to the byte: inputs from a die that rolls the same everywhere, answers from the shipped code
-or, where formal.py can ask it, from the proved program; there the shipped code must agree.
+"""Makes the case files, to the byte: inputs from a die that rolls the same everywhere, answers from the shipped code.
+
+Decisions have the answers of the programs that are proved (`formal.py`); if the shipped code decides otherwise, no file
+is made.
 
 The one input that isn't made here is `recorded.jsonl`: generations of a real model, whose rows were recorded once
 (conformance/record.py) and are read back from the file; their answers are made again like all others.
@@ -11,10 +13,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from journee_conformance import FORMAT, VERSION, formal
+from journee_conformance import FORMAT, VERSION
 from journee_conformance.cases import PACKAGED, CasesError, load
 from journee_conformance.distribution_cases import distributions, refusals
 from journee_conformance.draw_cases import below, dart, philox, pick, poisson, rounds, verdict
+from journee_conformance.formal import settle
 from journee_conformance.generation_cases import generations
 from journee_conformance.host import Host
 
@@ -46,11 +49,6 @@ def files() -> dict[str, str]:
     return {**made, RECORDED: render("generation", "recorded", inputs)}
 
 
-def inputs() -> list[tuple[str, dict[str, Any]]]:
-    """Kind and input of every case that is made here."""
-    return [(kind, asked) for kind, make in MAKERS.items() for asked in make()]
-
-
 def held(name: str) -> str | None:
     """What the file has now."""
     file = PACKAGED / name
@@ -59,23 +57,11 @@ def held(name: str) -> str | None:
 
 def render(kind: str, stem: str, inputs: Iterable[dict[str, Any]]) -> str:
     """A case file: a header, then a case a line."""
-    host, proved = Host(), formal.recorded()
+    host = Host()
+    made = [(f"{stem}-{number:03}", asked, host.answer(kind, asked)) for number, asked in enumerate(inputs, 1)]
+    answers = settle(kind, made)
     cases = [
-        {"id": f"{stem}-{number:03}", "input": asked, "answer": _answer(host, proved, kind, asked)}
-        for number, asked in enumerate(inputs, 1)
+        {"id": name, "input": asked, "answer": answer} for (name, asked, _), answer in zip(made, answers, strict=True)
     ]
     header = {"format": FORMAT, "version": VERSION, "kind": kind, "count": len(cases), "made": MADE_BY}
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (header, *cases))
-
-
-def _answer(host: Host, proved: dict[str, dict[str, Any]], kind: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """The proved program's answer, where it has one, else the shipped code's."""
-    ours = host.answer(kind, asked)
-    if formal.question(kind, asked) is None:
-        return ours
-    theirs = proved.get(formal.asked_hash(kind, asked))
-    if theirs is None:
-        raise CasesError(f"a {kind} case has no recorded formal answer; record it: {formal.RECORD}")
-    if theirs != ours:
-        raise CasesError(f"a {kind} case: the proved program answers {theirs}, the shipped code {ours}")
-    return theirs

@@ -1,108 +1,143 @@
 {-# OPTIONS --safe --without-K #-}
 
--- What the compiled program answers to a case: the definitions that the theorems are about, run on the case's seed.
--- A question is a list of numbers, its kind first; so is an answer. conformance/journee_conformance/formal.py writes and reads them. A
--- question that isn't one is answered by the empty list.
+-- Cases in, answers out: conformance/'s decisions, made by the programs that the theorems are about.
+--
+-- A line is a case, of numbers in decimal; check.py writes and reads them. An answer is a line of numbers too, or "?"
+-- for what has none (n = 0, weights that don't add up).
 
 module Answers where
 
-open import Data.Bool.Base using (Bool; true; false)
+open import Agda.Builtin.Char using (Char; primCharToNat)
+open import Agda.Builtin.Equality using (_≡_; refl)
+open import Agda.Builtin.Nat using (_==_; _-_)
+open import Agda.Builtin.String using (String; primShowNat; primStringAppend; primStringFromList; primStringToList)
+open import Data.Bool.Base using (Bool; true; false; if_then_else_)
 open import Data.Fin.Base using (Fin; zero; suc; toℕ)
-open import Data.List.Base using (List; []; _∷_; _++_; length; map; replicate)
-open import Data.Maybe.Base using (Maybe; just; nothing)
-open import Data.Nat.Base using (ℕ; zero; suc; _∸_; _≡ᵇ_; _+_)
-open import Data.Product using (_×_; _,_; proj₁; proj₂)
-open import Philox
-open import Relation.Binary.PropositionalEquality.Core using (_≡_; refl; cong)
+open import Data.List.Base using (List; []; _∷_; length; map; drop; take; reverse; replicate; _++_)
+open import Data.Maybe.Base using (Maybe; just; nothing; maybe′)
+open import Data.Nat.Base using (ℕ; zero; suc; _+_; _*_; _<ᵇ_)
+open import Data.Product using (_×_; _,_)
 open import Sampler
-open import Weights
+open import Philox
 
-UNITS : ℕ
-UNITS = 1125899906842624  -- 2^50
+-- 2^50.
+D : ℕ
+D = 1125899906842624
 
-same : ∀ m n → (m ≡ᵇ n) ≡ true → m ≡ n
-same zero    zero    e = refl
-same (suc m) (suc n) e = cong suc (same m n e)
+-- Reading.
 
-equal : ∀ m n → Maybe (m ≡ n)
-equal m n with m ≡ᵇ n | same m n
+close : Maybe ℕ → List ℕ → List ℕ
+close nothing  found = found
+close (just n) found = n ∷ found
+
+-- The numbers of each line: what was found of this one, and the digits of a number that may go on.
+lines : List Char → List ℕ → Maybe ℕ → List (List ℕ)
+lines []       found digits = reverse (close digits found) ∷ []
+lines (c ∷ cs) found digits = next (primCharToNat c)
+  where
+  next : ℕ → List (List ℕ)
+  next code =
+    if code == 10 then reverse (close digits found) ∷ lines cs [] nothing
+    else if code == 32 then lines cs (close digits found) nothing
+    else lines cs found (just (10 * maybe′ (λ n → n) 0 digits + (code - 48)))
+
+-- A list's numbers as weights; 0 past its end.
+weights : ∀ {n} → List ℕ → Weights n
+weights []       x       = 0
+weights (w ∷ ws) zero    = w
+weights (w ∷ ws) (suc x) = weights ws x
+
+token : ∀ v → ℕ → Fin (suc v)
+token v       zero    = zero
+token zero    (suc x) = zero
+token (suc v) (suc x) = suc (token v x)
+
+-- A proof that two numbers are equal, if they are; the compiled program never looks into it.
+equal : ∀ m n → (m == n) ≡ true → m ≡ n
+equal zero    zero    e = refl
+equal (suc m) (suc n) e with equal m n e
+... | refl = refl
+
+same : ∀ m n → Maybe (m ≡ n)
+same m n with m == n | equal m n
 ... | true  | proof = just (proof refl)
 ... | false | _     = nothing
 
--- The first n + 1 numbers as weights, and the numbers after them; 0 where there are too few.
-weights : ∀ n → List ℕ → Weights n × List ℕ
-weights zero    rest       = (λ ()) , rest
-weights (suc n) []         = (λ _ → 0) , []
-weights (suc n) (w ∷ rest) with weights n rest
-... | later , after = (λ where zero → w ; (suc x) → later x) , after
+-- Answering.
 
-token : ∀ n → ℕ → Maybe (Fin (suc n))
-token n       zero    = just zero
-token zero    (suc x) = nothing
-token (suc n) (suc x) with token n x
-... | nothing = nothing
-... | just y  = just (suc y)
+verdict-answer : ∀ {n} → Maybe (Kind × Fin n) → List ℕ
+verdict-answer nothing               = []
+verdict-answer (just (accepted , x)) = 1 ∷ toℕ x ∷ []
+verdict-answer (just (_        , x)) = 0 ∷ toℕ x ∷ []
 
-kindNumber : Kind → ℕ
-kindNumber accepted  = 0
-kindNumber recovered = 1
-kindNumber drawn     = 2
+code : Kind → ℕ
+code accepted  = 0
+code recovered = 1
+code drawn     = 2
 
-judgement : ∀ {n} → Maybe (Kind × Fin n) → List ℕ
-judgement nothing           = []
-judgement (just (kind , y)) = kindNumber kind ∷ toℕ y ∷ []
+module Round (v : ℕ) where
 
--- The rounds of a case: q and p are given by position alone.
-module _ (v : ℕ) where
-  open Programs UNITS v
+  open Programs D v
 
-  distributions : ℕ → List ℕ → Maybe (List Distribution × List ℕ)
-  distributions zero    rest = just ([] , rest)
-  distributions (suc n) rest with weights (suc v) rest
-  ... | w , after with equal (total w) UNITS | distributions n after
-  ...   | just whole | just (others , end) = just ((w adds-up whole) ∷ others , end)
-  ...   | _          | _                   = nothing
+  distribution : List ℕ → Maybe Distribution
+  distribution ws with same (total {suc v} (weights ws)) D
+  ... | just whole = just (weights ws adds-up whole)
+  ... | nothing    = nothing
 
-  row : Distribution → List Distribution → ℕ → Distribution
-  row first []            _       = first
-  row first (d ∷ _)       zero    = d
-  row first (_ ∷ rest)    (suc i) = row first rest i
+  -- So many distributions, from numbers one after the other.
+  distributions : ℕ → List ℕ → Maybe (List Distribution)
+  distributions zero    ns = just []
+  distributions (suc k) ns with distribution (take (suc v) ns) | distributions k (drop (suc v) ns)
+  ... | just d | just ds = just (d ∷ ds)
+  ... | _      | _       = nothing
 
-  drafted : List Distribution → Draft
-  drafted []         = stop
-  drafted (q ∷ rest) = q ⟨ (λ _ → drafted rest) ⟩
+  -- A draft that proposes from each in turn, whatever it proposed before.
+  chain : List Distribution → Draft
+  chain []       = stop
+  chain (q ∷ qs) = q ⟨ (λ x → chain qs) ⟩
 
-  told : Maybe (Path × Emitted) → List ℕ
-  told nothing = []
-  told (just (path , emitted)) =
-    length path ∷ length emitted ∷
-    map (λ step → toℕ (proj₂ step)) path ++ map (λ e → toℕ (proj₂ e)) emitted ++ map (λ e → kindNumber (proj₁ e)) emitted
+  nth : Distribution → List Distribution → ℕ → Distribution
+  nth d []       n       = d
+  nth d (e ∷ ds) zero    = e
+  nth d (e ∷ ds) (suc n) = nth d ds n
 
-  roundAnswer : Seed → ℕ → ℕ → List ℕ → List ℕ
-  roundAnswer seed position K rest with distributions K rest
-  ... | nothing = []
-  ... | just (q , after) with distributions (suc K) after
-  ...   | just (first ∷ p , []) =
-    told (run seed 0 (Target.round (λ text → row first (first ∷ p) (length text ∸ position)) (drafted q) (replicate position zero)))
-  ...   | _ = []
+  told : Path × Emitted → List ℕ
+  told (path , emitted) =
+    length path ∷ map (λ { (q , x) → toℕ x }) path ++
+      map (λ { (kind , x) → toℕ x }) emitted ++ map (λ { (kind , x) → code kind }) emitted
 
-single : Maybe ℕ → List ℕ
-single nothing  = []
-single (just u) = u ∷ []
+  answer : ℕ × ℕ → ℕ → Maybe (List Distribution) → Maybe (List Distribution) → List ℕ
+  answer key position (just (p ∷ ps)) (just qs) = maybe′ told []
+    (run key 0 (Target.round (λ text → nth p (p ∷ ps) (length text - position)) (chain qs) (replicate position zero)))
+  answer key position _ _ = []
 
--- The verdict on a proposal that is one, with its draws from the seed.
-verdictAnswer : Seed → ℕ → ℕ → ∀ v → Weights (suc v) → Weights (suc v) → Maybe (Fin (suc v)) → List ℕ
-verdictAnswer seed position number v p q nothing  = []
-verdictAnswer seed position number v p q (just x) = judgement (run seed number (verdict position p q x))
+four : Words → List ℕ
+four (a , b , c , d) = a ∷ b ∷ c ∷ d ∷ []
 
 answer : List ℕ → List ℕ
-answer (0 ∷ c₀ ∷ c₁ ∷ c₂ ∷ c₃ ∷ k₀ ∷ k₁ ∷ []) = front (philox 10 (block c₀ c₁ c₂ c₃) k₀ k₁) []
-answer (1 ∷ seed ∷ sample ∷ purpose ∷ position ∷ number ∷ n ∷ []) =
-  single (value (seeded seed sample) purpose position number n)
-answer (2 ∷ coin ∷ v ∷ units) = toℕ (pick (proj₁ (weights (suc v) units)) coin) ∷ []
-answer (3 ∷ seed ∷ sample ∷ position ∷ number ∷ proposal ∷ v ∷ units) =
-  let (p , after) = weights (suc v) units
-      (q , _)     = weights (suc v) after
-  in verdictAnswer (seeded seed sample) position number v p q (token v proposal)
-answer (4 ∷ seed ∷ sample ∷ position ∷ K ∷ v ∷ units) = roundAnswer v (seeded seed sample) position K units
+answer (0 ∷ c₀ ∷ c₁ ∷ c₂ ∷ c₃ ∷ k₀ ∷ k₁ ∷ []) = four (philox 10 (c₀ , c₁ , c₂ , c₃) (k₀ , k₁))
+answer (1 ∷ low ∷ high ∷ sample ∷ purpose ∷ position ∷ round ∷ n ∷ []) =
+  maybe′ (λ u → u ∷ []) [] (Draw.value (sample-key low high sample) purpose position round n)
+answer (2 ∷ coin ∷ suc v ∷ ws) = toℕ (pick {v} (weights ws) coin) ∷ []
+answer (3 ∷ low ∷ high ∷ sample ∷ position ∷ round ∷ x ∷ suc v ∷ ws) =
+  verdict-answer (run (sample-key low high sample) round
+    (verdict {v} position (weights (take (suc v) ws)) (weights (drop (suc v) ws)) (token v x)))
+answer (4 ∷ low ∷ high ∷ sample ∷ position ∷ k ∷ l ∷ suc v ∷ ws) =
+  Round.answer v (sample-key low high sample) position
+    (Round.distributions v l ws) (Round.distributions v k (drop (l * suc v) ws))
 answer _ = []
+
+-- Writing.
+
+shown : List ℕ → String
+shown []       = "?"
+shown (n ∷ []) = primShowNat n
+shown (n ∷ ns) = primStringAppend (primShowNat n) (primStringAppend " " (shown ns))
+
+written : List (List ℕ) → String
+written []         = ""
+written ([] ∷ ls)  = written ls
+written (ns ∷ ls)  = primStringAppend (shown (answer ns)) (primStringAppend "\n" (written ls))
+
+answers : String → String
+answers text = written (lines (primStringToList text) [] nothing)

@@ -13,7 +13,7 @@ open import Data.Bool using (if_then_else_)
 open import Data.Fin using (Fin; zero; suc)
 open import Data.Nat using (ℕ; zero; suc; _<ᵇ_; _<_; _⊓_; _∸_) renaming (_+_ to _+ᴺ_)
 open import Relation.Binary.PropositionalEquality
-open import Units
+open import Sampler using (Weights; total)
 open ≡-Reasoning
 
 -- n times c, as c + … + c.

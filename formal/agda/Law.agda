@@ -27,9 +27,6 @@ mean->>= : ∀ {A B : Set} (d : Draws A) (f : A → Draws B) g → mean (d >>= f
 mean->>= (done a)      f g = refl
 mean->>= (below k n d) f g = cong (inv n *_) (count-cong n (λ u → mean->>= (d u) f g))
 
-mean-map : ∀ {A B : Set} (d : Draws A) (h : A → B) g → mean (d >>= λ a → done (h a)) g ≡ mean d (λ a → g (h a))
-mean-map d h g = mean->>= d (λ a → done (h a)) g
-
 mean-+ : ∀ {A : Set} (d : Draws A) (f g : A → C) → mean d (λ a → f a + g a) ≡ mean d f + mean d g
 mean-+ (done a)      f g = refl
 mean-+ (below k n d) f g = begin

@@ -1,52 +1,43 @@
 {-# OPTIONS --safe --without-K #-}
 
--- The standard library's rationals are what the theorems ask of chances (Fractions.agda), so nothing stays assumed.
+-- The standard library's rationals are such chances: nothing is assumed in the end.
 
 module Rational where
 
 open import Algebra.Structures using (IsCommutativeRing)
 open import Data.Integer as ℤ using (+_)
 import Data.Integer.Properties as ℤₚ
-open import Data.Nat as ℕ using (ℕ; zero; suc)
-import Data.Nat.Properties as ℕₚ
-open import Data.Rational
+open import Data.Nat using (ℕ; zero; suc)
+open import Data.Rational using (ℚ; 0ℚ; 1ℚ; _+_; _*_; fromℚᵘ; toℚᵘ)
 open import Data.Rational.Properties
-import Data.Rational.Unnormalised as ℚᵘ
+open import Data.Rational.Unnormalised as ℚᵘ using (ℚᵘ; mkℚᵘ; *≡*)
 import Data.Rational.Unnormalised.Properties as ℚᵘₚ
 open import Fractions using (Chances; times)
 open import Relation.Binary.PropositionalEquality
 
--- An n-th; of n = 0, anything.
-part : ℕ → ℚ
-part zero    = 0ℚ
-part (suc n) = + 1 / suc n
+share : ℕ → ℚ
+share zero    = 0ℚ
+share (suc n) = fromℚᵘ (mkℚᵘ (+ 1) n)
 
-whole : ℕ → ℚ
-whole zero    = 0ℚ
-whole (suc n) = 1ℚ + whole n
+fromℚᵘ-+ : ∀ a b → fromℚᵘ a + fromℚᵘ b ≡ fromℚᵘ (a ℚᵘ.+ b)
+fromℚᵘ-+ a b = toℚᵘ-injective (ℚᵘₚ.≃-trans (toℚᵘ-homo-+ (fromℚᵘ a) (fromℚᵘ b))
+  (ℚᵘₚ.≃-trans (ℚᵘₚ.+-cong (toℚᵘ-fromℚᵘ a) (toℚᵘ-fromℚᵘ b)) (ℚᵘₚ.≃-sym (toℚᵘ-fromℚᵘ (a ℚᵘ.+ b)))))
 
-times-* : ∀ n c → times _+_ 0ℚ n c ≡ whole n * c
-times-* zero    c = sym (*-zeroˡ c)
-times-* (suc n) c = trans (cong₂ _+_ (sym (*-identityˡ c)) (times-* n c)) (sym (*-distribʳ-+ c 1ℚ (whole n)))
+-- 1/d + m/d = (m + 1)/d, as fractions that are not reduced.
+one-more : ∀ m n → mkℚᵘ (+ 1) n ℚᵘ.+ mkℚᵘ (+ m) n ℚᵘ.≃ mkℚᵘ (+ suc m) n
+one-more m n = *≡* (trans (cong (ℤ._* d) (sym (ℤₚ.*-distribʳ-+ d (+ 1) (+ m)))) (ℤₚ.*-assoc (+ suc m) d d))
+  where d = + suc n
 
-numeral : ∀ n → toℚᵘ (whole n) ℚᵘ.≃ ℚᵘ.mkℚᵘ (+ n) 0
-numeral zero    = ℚᵘₚ.≃-refl
-numeral (suc n) = ℚᵘₚ.≃-trans (toℚᵘ-homo-+ 1ℚ (whole n)) (ℚᵘₚ.≃-trans (ℚᵘₚ.+-congʳ (toℚᵘ 1ℚ) (numeral n))
-  (ℚᵘ.*≡* (cong (ℤ._* + 1) (cong (λ i → + 1 ℤ.+ i) (ℤₚ.*-identityʳ (+ n))))))
-
-inverse : ∀ n → times _+_ 0ℚ (suc n) (part (suc n)) ≡ 1ℚ
-inverse n = trans (times-* (suc n) (part (suc n))) (toℚᵘ-injective (ℚᵘₚ.≃-trans
-  (toℚᵘ-homo-* (whole (suc n)) (part (suc n))) (ℚᵘₚ.≃-trans
-  (ℚᵘₚ.*-cong (numeral (suc n)) (toℚᵘ-part n)) (ℚᵘ.*≡* units))))
-  where
-  units : (+ suc n ℤ.* + 1) ℤ.* + 1 ≡ + 1 ℤ.* + (1 ℕ.* suc n)
-  units = trans (ℤₚ.*-identityʳ (+ suc n ℤ.* + 1)) (trans (ℤₚ.*-identityʳ (+ suc n))
-    (sym (trans (ℤₚ.*-identityˡ (+ (1 ℕ.* suc n))) (cong +_ (ℕₚ.*-identityˡ (suc n))))))
-  toℚᵘ-part : ∀ n → toℚᵘ (part (suc n)) ℚᵘ.≃ ℚᵘ.mkℚᵘ (+ 1) n
-  toℚᵘ-part n = toℚᵘ-fromℚᵘ (ℚᵘ.mkℚᵘ (+ 1) n)
+shares : ∀ m n → times _+_ 0ℚ m (share (suc n)) ≡ fromℚᵘ (mkℚᵘ (+ m) n)
+shares zero    n = fromℚᵘ-cong {mkℚᵘ (+ 0) 0} {mkℚᵘ (+ 0) n} (*≡* refl)
+shares (suc m) n = trans (cong (λ c → share (suc n) + c) (shares m n))
+  (trans (fromℚᵘ-+ (mkℚᵘ (+ 1) n) (mkℚᵘ (+ m) n)) (fromℚᵘ-cong (one-more m n)))
 
 rationals : Chances
 rationals = record
   { C = ℚ ; _+_ = _+_ ; _*_ = _*_ ; 0# = 0ℚ ; 1# = 1ℚ
   ; ring = IsCommutativeRing.isCommutativeSemiring +-*-isCommutativeRing
-  ; inv = part ; inverse = inverse }
+  ; inv = share
+  ; inverse = λ n → trans (shares (suc n) n)
+      (fromℚᵘ-cong {mkℚᵘ (+ suc n) n} {mkℚᵘ (+ 1) 0} (*≡* (ℤₚ.*-comm (+ suc n) (+ 1))))
+  }

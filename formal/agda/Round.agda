@@ -51,7 +51,7 @@ module _ (target : Text → Distribution) where
     mean (plain (suc L) text) g
       ≡⟨ mean->>= (draw bonus text (target text)) (λ x → plain L (x ∷ text) >>= λ rest → done (x ∷ rest)) g ⟩
     mean (draw bonus text (target text)) (λ x → mean (plain L (x ∷ text) >>= λ rest → done (x ∷ rest)) g)
-      ≡⟨ mean-cong (draw bonus text (target text)) (λ x → mean-map (plain L (x ∷ text)) (x ∷_) g) ⟩
+      ≡⟨ mean-cong (draw bonus text (target text)) (λ x → mean->>= (plain L (x ∷ text)) (λ rest → done (x ∷ rest)) g) ⟩
     mean (draw bonus text (target text)) (after (suc L) text g)
       ≡⟨ draw-law bonus text (target text) (after (suc L) text g) ⟩
     inv D * sum (λ x → p text x · after (suc L) text g x) ∎
@@ -63,17 +63,17 @@ module _ (target : Text → Distribution) where
   complete-one : ∀ L text g kind x → after-round L text g ((kind , x) ∷ []) ≡ after L text g x
   complete-one zero          text g kind x = refl
   complete-one (suc zero)    text g kind x = refl
-  complete-one (suc (suc L)) text g kind x = mean-map (plain (suc L) (x ∷ text)) (x ∷_) g
+  complete-one (suc (suc L)) text g kind x = mean->>= (plain (suc L) (x ∷ text)) _ g
 
   -- After an accepted x the claim is about one token less, from a text that is one longer.
-  longer : ℕ → Text → (List Token → C) → Token → Emitted → C
-  longer zero    text g x emitted = g []
-  longer (suc L) text g x emitted = after-round L (x ∷ text) (λ rest → g (x ∷ rest)) emitted
+  onward : ℕ → Text → (List Token → C) → Token → Emitted → C
+  onward zero    text g x emitted = g []
+  onward (suc L) text g x emitted = after-round L (x ∷ text) (λ rest → g (x ∷ rest)) emitted
 
   complete-more : ∀ L text g kind x emitted →
-    after-round L text g ((kind , x) ∷ emitted) ≡ longer L text g x emitted
+    after-round L text g ((kind , x) ∷ emitted) ≡ onward L text g x emitted
   complete-more zero    text g kind x emitted = refl
-  complete-more (suc L) text g kind x emitted = mean-map (complete L (x ∷ text) emitted) (x ∷_) g
+  complete-more (suc L) text g kind x emitted = mean->>= (complete L (x ∷ text) emitted) _ g
 
   -- What the draft does can't change a number that doesn't depend on it.
   proposals-const : ∀ text draft c → mean (proposals text draft) (λ _ → c) ≡ c
@@ -83,7 +83,7 @@ module _ (target : Text → Distribution) where
       ≡⟨ mean->>= (draw propose text q) (λ x → proposals (x ∷ text) (next x) >>= λ path → done ((q , x) ∷ path)) (λ _ → c) ⟩
     mean (draw propose text q) (λ x → mean (proposals (x ∷ text) (next x) >>= λ path → done ((q , x) ∷ path)) (λ _ → c))
       ≡⟨ mean-cong (draw propose text q) (λ x → trans
-           (mean-map (proposals (x ∷ text) (next x)) ((q , x) ∷_) (λ _ → c)) (proposals-const (x ∷ text) (next x) c)) ⟩
+           (mean->>= (proposals (x ∷ text) (next x)) (λ path → done ((q , x) ∷ path)) (λ _ → c)) (proposals-const (x ∷ text) (next x) c)) ⟩
     mean (draw propose text q) (λ _ → c)
       ≡⟨ draw-law propose text q (λ _ → c) ⟩
     inv D * sum (λ x → weight q x · c)
@@ -94,25 +94,21 @@ module _ (target : Text → Distribution) where
   judged-law : ∀ L text g q x path →
     mean (judged text ((q , x) ∷ path)) (after-round L text g) ≡
     inv (weight q x) *
-      ( kept (p text) (weight q) x · mean (judged (x ∷ text) path) (longer L text g x)
+      ( kept (p text) (weight q) x · mean (judged (x ∷ text) path) (onward L text g x)
       + residual (weight q) (p text) x ·
           (inv (total (residual (p text) (weight q))) * sum (λ y → residual (p text) (weight q) y · after L text g y)))
   judged-law L text g q x path = begin
     mean (judged text ((q , x) ∷ path)) (after-round L text g)
-      ≡⟨ mean->>= (verdict (length text) (p text) (weight q) x) (onward text path) (after-round L text g) ⟩
-    mean (verdict (length text) (p text) (weight q) x) then
-      ≡⟨ verdict-law (length text) (p text) (weight q) x then ⟩
-    inv (weight q x) * (kept (p text) (weight q) x · then (accepted , x)
-                      + residual (weight q) (p text) x · recovery (p text) (weight q) then)
+      ≡⟨ mean->>= (verdict (length text) (p text) (weight q) x) _ (after-round L text g) ⟩
+    mean (verdict (length text) (p text) (weight q) x) _
+      ≡⟨ verdict-law (length text) (p text) (weight q) x _ ⟩
+    inv (weight q x) * (kept (p text) (weight q) x · _ + residual (weight q) (p text) x · _)
       ≡⟨ cong₂ (λ a b → inv (weight q x) * (kept (p text) (weight q) x · a + residual (weight q) (p text) x ·
            (inv (total (residual (p text) (weight q))) * b)))
-           (trans (mean-map (judged (x ∷ text) path) ((accepted , x) ∷_) (after-round L text g))
+           (trans (mean->>= (judged (x ∷ text) path) _ (after-round L text g))
                   (mean-cong (judged (x ∷ text) path) (complete-more L text g accepted x)))
            (sum-cong (λ y → cong (residual (p text) (weight q) y ·_) (complete-one L text g recovered y))) ⟩
     _ ∎
-    where
-    then : Kind × Token → C
-    then outcome = mean (onward text path outcome) (after-round L text g)
 
   mutual
 
@@ -134,7 +130,7 @@ module _ (target : Text → Distribution) where
         ≡⟨ mean->>= (draw propose text q) (λ x → proposals (x ∷ text) (next x) >>= λ path → done ((q , x) ∷ path)) judge-all ⟩
       mean (draw propose text q) (λ x → mean (proposals (x ∷ text) (next x) >>= λ path → done ((q , x) ∷ path)) judge-all)
         ≡⟨ mean-cong (draw propose text q) (λ x → trans
-             (mean-map (proposals (x ∷ text) (next x)) ((q , x) ∷_) judge-all) (one x)) ⟩
+             (mean->>= (proposals (x ∷ text) (next x)) (λ path → done ((q , x) ∷ path)) judge-all) (one x)) ⟩
       mean (draw propose text q) weighed
         ≡⟨ draw-law propose text q weighed ⟩
       inv D * sum (λ x → weight q x · weighed x)
@@ -152,12 +148,14 @@ module _ (target : Text → Distribution) where
       one : ∀ x → mean (proposals (x ∷ text) (next x)) (λ path → judge-all ((q , x) ∷ path)) ≡ weighed x
       one x = begin
         mean d (λ path → judge-all ((q , x) ∷ path))
-          ≡⟨ mean-cong d (judged-law L text g q x) ⟩
-        mean d (λ path → inv (weight q x) * (k · mean (judged (x ∷ text) path) (longer L text g x) + r · R))
-          ≡⟨ mean-* d (inv (weight q x)) _ ⟩
-        inv (weight q x) * mean d (λ path → k · mean (judged (x ∷ text) path) (longer L text g x) + r · R)
+          ≡⟨ mean-cong d {λ path → judge-all ((q , x) ∷ path)}
+               {λ path → inv (weight q x) * (k · mean (judged (x ∷ text) path) (onward L text g x) + r · R)}
+               (judged-law L text g q x) ⟩
+        mean d (λ path → inv (weight q x) * (k · mean (judged (x ∷ text) path) (onward L text g x) + r · R))
+          ≡⟨ mean-* d (inv (weight q x)) (λ path → k · mean (judged (x ∷ text) path) (onward L text g x) + r · R) ⟩
+        inv (weight q x) * mean d (λ path → k · mean (judged (x ∷ text) path) (onward L text g x) + r · R)
           ≡⟨ cong (inv (weight q x) *_) (trans (mean-+ d _ _) (cong₂ _+_
-               (trans (mean-· d k _) (cong (k ·_) (core-longer (next x) L text g x)))
+               (trans (mean-· d k _) (cong (k ·_) (core-onward (next x) L text g x)))
                (proposals-const (x ∷ text) (next x) (r · R)))) ⟩
         weighed x ∎
         where
@@ -165,28 +163,24 @@ module _ (target : Text → Distribution) where
         k = kept (p text) (weight q) x
         r = residual (weight q) (p text) x
 
-    core-longer : ∀ draft L text g x →
-      mean (proposals (x ∷ text) draft) (λ path → mean (judged (x ∷ text) path) (longer L text g x)) ≡ after L text g x
-    core-longer draft zero    text g x = core draft 0 (x ∷ text) (λ _ → g [])
-    core-longer draft (suc L) text g x = core draft L (x ∷ text) (λ rest → g (x ∷ rest))
+    core-onward : ∀ draft L text g x →
+      mean (proposals (x ∷ text) draft) (λ path → mean (judged (x ∷ text) path) (onward L text g x)) ≡ after L text g x
+    core-onward draft zero    text g x = core draft 0 (x ∷ text) (λ _ → g [])
+    core-onward draft (suc L) text g x = core draft L (x ∷ text) (λ rest → g (x ∷ rest))
 
   -- The round as the program runs it.
-  completed : ℕ → Text → Path × Emitted → Draws (List Token)
-  completed L text (path , emitted) = complete L text emitted
-
-  round-law : ∀ draft L text g → mean (round draft text >>= completed L text) g ≡ mean (plain L text) g
+  round-law : ∀ draft L text g →
+    mean (round draft text >>= λ where (path , emitted) → complete L text emitted) g ≡ mean (plain L text) g
   round-law draft L text g = begin
-    mean (round draft text >>= completed L text) g
-      ≡⟨ mean->>= (round draft text) (completed L text) g ⟩
-    mean (round draft text) both
-      ≡⟨ mean->>= (proposals text draft) judge-all both ⟩
-    mean (proposals text draft) (λ path → mean (judge-all path) both)
-      ≡⟨ mean-cong (proposals text draft) (λ path → mean-map (judged text path) (path ,_) both) ⟩
+    mean (round draft text >>= rest) g
+      ≡⟨ mean->>= (round draft text) rest g ⟩
+    mean (round draft text) (λ both → mean (rest both) g)
+      ≡⟨ mean->>= (proposals text draft) _ _ ⟩
+    mean (proposals text draft) _
+      ≡⟨ mean-cong (proposals text draft) (λ path → mean->>= (judged text path) _ _) ⟩
     mean (proposals text draft) (λ path → mean (judged text path) (after-round L text g))
       ≡⟨ core draft L text g ⟩
     mean (plain L text) g ∎
     where
-    both : Path × Emitted → C
-    both outcome = mean (completed L text outcome) g
-    judge-all : Path → Draws (Path × Emitted)
-    judge-all path = judged text path >>= λ emitted → done (path , emitted)
+    rest : Path × Emitted → Draws (List Token)
+    rest (path , emitted) = complete L text emitted

@@ -9,13 +9,28 @@
 
 module Sampler where
 
+open import Agda.Builtin.Equality using (_≡_)
 open import Data.Bool.Base using (if_then_else_)
 open import Data.Fin.Base using (Fin; zero; suc)
-open import Data.List.Base using (List; []; _∷_; length)
-open import Data.Nat.Base using (ℕ; zero; suc; _+_; _<ᵇ_)
+open import Data.List.Base using (List; []; _∷_; _++_; length)
+open import Data.Nat.Base using (ℕ; zero; suc; _+_; _∸_; _⊓_; _<ᵇ_)
 open import Data.Product using (_×_; _,_)
-open import Relation.Binary.PropositionalEquality.Core using (_≡_)
-open import Weights
+
+-- A weight a token, and their total.
+Weights : ℕ → Set
+Weights n = Fin n → ℕ
+
+total : ∀ {n} → Weights n → ℕ
+total {zero}  w = 0
+total {suc n} w = w zero + total (λ x → w (suc x))
+
+-- What a proposal brings: q(x) min(1, p(x) / q(x)).
+kept : ∀ {n} → Weights n → Weights n → Weights n
+kept p q x = p x ⊓ q x
+
+-- What a recovered token is drawn from: max(p - q, 0), not normalised.
+residual : ∀ {n} → Weights n → Weights n → Weights n
+residual p q x = p x ∸ q x
 
 data Purpose : Set where
   propose judge recover bonus : Purpose
@@ -97,12 +112,10 @@ module Programs (D v : ℕ) where
 
     -- Then they are judged in order, up to the first rejection; with none, one more token is drawn from the target.
     judged : Text → Path → Draws Emitted
-    onward : Text → Path → Kind × Token → Draws Emitted
     judged text []               = draw bonus text (target text) >>= λ x → done ((drawn , x) ∷ [])
-    judged text ((q , x) ∷ path) = verdict (length text) (weight (target text)) (weight q) x >>= onward text path
-    onward text path (accepted , y)  = judged (y ∷ text) path >>= λ emitted → done ((accepted , y) ∷ emitted)
-    onward text path (recovered , y) = done ((recovered , y) ∷ [])
-    onward text path (drawn , y)     = done ((drawn , y) ∷ [])
+    judged text ((q , x) ∷ path) = verdict (length text) (weight (target text)) (weight q) x >>= λ where
+      (accepted , y) → judged (y ∷ text) path >>= λ emitted → done ((accepted , y) ∷ emitted)
+      (kind     , y) → done ((kind , y) ∷ [])
 
     round : Draft → Text → Draws (Path × Emitted)
     round draft text =
@@ -120,3 +133,19 @@ module Programs (D v : ℕ) where
     complete (suc L) text []                   = plain (suc L) text
     complete (suc L) text ((kind , x) ∷ emitted) =
       complete L (x ∷ text) emitted >>= λ rest → done (x ∷ rest)
+
+    -- What earlier rounds drew and emitted, the latest first.
+    History : Set
+    History = List (Path × Emitted)
+
+    -- The text after a round.
+    extend : Text → Emitted → Text
+    extend text []                     = text
+    extend text ((kind , x) ∷ emitted) = extend (x ∷ text) emitted
+
+    -- Rounds, one after the other. A draft may depend on all that happened before its round, not on what comes.
+    rounds : (History → Text → Draft) → ℕ → History → Text → Draws Emitted
+    rounds drafter zero    history text = done []
+    rounds drafter (suc n) history text = round (drafter history text) text >>= λ where
+      (path , emitted) → rounds drafter n ((path , emitted) ∷ history) (extend text emitted) >>= λ more →
+        done (emitted ++ more)

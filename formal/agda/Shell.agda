@@ -1,15 +1,16 @@
--- Reads questions, a line each, and prints answers. The one file that isn't --safe: reading and printing are Haskell's.
+-- The compiled program: standard input to standard output. The one file that is not --safe, for it calls Haskell.
 
 module Shell where
 
 open import Agda.Builtin.IO using (IO)
+open import Agda.Builtin.String using (String)
 open import Agda.Builtin.Unit using (⊤)
-open import Answers using (answer)
-open import Data.List.Base using (List)
-open import Data.Nat.Base using (ℕ)
+open import Answers using (answers)
 
-postulate lineByLine : (List ℕ → List ℕ) → IO ⊤
-{-# COMPILE GHC lineByLine = \ f -> interact (unlines . map (unwords . map show . f . map read . words) . lines) #-}
+{-# FOREIGN GHC import qualified Data.Text.IO #-}
+
+postulate interact : (String → String) → IO ⊤
+{-# COMPILE GHC interact = Data.Text.IO.interact #-}
 
 main : IO ⊤
-main = lineByLine answer
+main = interact answers

@@ -1,6 +1,10 @@
 {-# OPTIONS --safe --without-K #-}
 
--- The two identities the sampler rests on, about weights in whole units (Weights.agda).
+-- The two identities the sampler rests on, in whole units.
+--
+-- A distribution that ships is a vector of whole multiples of 2^-50 that adds up to exactly 1. Here it is what it
+-- is made of: naturals over one denominator D. Subtraction of naturals is truncated, so `p ∸ q` is max(p - q, 0),
+-- to the bit as the code has it. D is any natural; 2^50 is one of them. Sampler.agda has the definitions.
 
 module Units where
 
@@ -8,7 +12,7 @@ open import Data.Fin using (Fin; zero; suc)
 open import Data.Nat using (ℕ; zero; suc; _+_; _∸_; _⊓_)
 open import Data.Nat.Properties
 open import Relation.Binary.PropositionalEquality
-open import Weights public
+open import Sampler
 open ≡-Reasoning
 
 -- (1) Pointwise emission: what is kept and what the residual adds are p, token for token.

@@ -1,4 +1,4 @@
 
--- False: max(q - p, 0) in place of max(p - q, 0).
--- rejected: type mismatch|Type mismatch
-theorem swapped (p q : N) : Eq (add (min p q) (sub q p)) p := min_add_sub p q
+-- False: the residual of the wrong side.
+-- Rejected: but is expected to have type Eq ((acc p q x).add (res q p x)) (p x)
+theorem swapped {n : N} (p q : Fin n → N) (x : Fin n) : Eq (add (acc p q x) (res q p x)) (p x) := emission p q x
