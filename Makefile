@@ -11,7 +11,7 @@ demo: .venv/export.stamp
 	$(BIN)/journee-export checkpoints/target.pt --draft checkpoints/draft.pt -o $(BUNDLE) --force
 	$(BIN)/python examples/demo.py $(BUNDLE)
 
-test: .venv/dev.stamp tests/portable/node_modules
+test: .venv/dev.stamp tests/portable/node_modules web/node_modules
 	$(BIN)/python -m pytest
 	$(MAKE) test-web
 	@echo "make test: every test passed"
@@ -79,4 +79,5 @@ tests/portable/node_modules: tests/portable/package.json
 	else echo "no Node.js here: the MicroPython tests will be reported as not run"; fi
 
 web/node_modules: web/package-lock.json
-	npm ci --prefix web && touch $@
+	@if command -v npm >/dev/null; then npm ci --prefix web && touch $@; \
+	else echo "no Node.js here: the tests of web/ will be reported as not run"; fi
