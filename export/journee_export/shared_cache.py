@@ -21,7 +21,6 @@ weights, its row rule then asks for no padding: a run of one row is cheaper than
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,7 @@ from typing import Any
 import onnx_ir as ir
 from onnx_ir.passes.common import CheckerPass, RemoveUnusedNodesPass, RemoveUnusedOpsetsPass
 
-from journee.config import ModelConfig
+from journee.causal import Shape
 from journee_deploy.manifest import Inputs
 from journee_export.errors import ExportError, foreign
 from journee_export.trace import POSITIONS, input_names
@@ -48,14 +47,14 @@ def shared_input_names(layers: int) -> Inputs:
     return Inputs(names.tokens, names.mask, None, names.past_keys, names.past_values, names.rows_kept)
 
 
-def why_not_shared(config: ModelConfig) -> str:
+def why_not_shared(config: Shape) -> str:
     """Why a model can't have this variant; empty if it can."""
     if config.head_dim % HEAD_MULTIPLE:
         return f"its heads are {config.head_dim} wide, and GroupQueryAttention wants a multiple of {HEAD_MULTIPLE}"
     return ""
 
 
-def share_cache(model: ir.Model, config: ModelConfig, least_rows: int = LEAST_ROWS) -> ir.Model:
+def share_cache(model: ir.Model, config: Shape, least_rows: int = LEAST_ROWS) -> ir.Model:
     """The variant of a finished `concat` graph; `model` stays as it is.
 
     `least_rows` is how many rows attention gets at least: 1 leaves a row alone, for a draft, which needs no row rule.
@@ -121,7 +120,7 @@ def _lengths(graph: ir.Graph, least_rows: int) -> Lengths:
     return found
 
 
-def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: ModelConfig) -> None:
+def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: Shape) -> None:
     query, key, value, _, past_key, past_value = node.inputs[:6]
     query, cos, sin = _unrotated(query)
     key, _, _ = _unrotated(key)
@@ -133,7 +132,7 @@ def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: ModelConf
         {
             "num_heads": config.heads,
             "kv_num_heads": config.kv_heads,
-            "scale": 1 / math.sqrt(config.head_dim),
+            "scale": config.attention_scale,
             "do_rotary": 1,
             "rotary_interleaved": 0,
         },

@@ -1,0 +1,173 @@
+"""The supported architectures: from config.json to a shape, and the names that each gives to its weights.
+
+    llama         Llama, TinyLlama, SmolLM, SmolLM2 and others of the form
+
+What a config.json asks for that its architecture here does not compute is refused by name, never left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from journee.hugging_face.errors import FolderError
+from journee.hugging_face.rotary import yarn_amplitude
+from journee.hugging_face.settings import Settings
+from journee.hugging_face.shape import Activation, ForeignShape, Rotary
+
+ACTIVATIONS: dict[str, Activation] = {
+    "silu": "silu",
+    "swish": "silu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+}
+"""transformers' names of the activations that there are here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """How a `model_type` is read.
+
+    shape       from its config.json
+    outer       our modules outside the blocks to its own
+    block       our modules inside a block to its own
+    blocks      where its blocks are, such as "layers"
+    prefix      what stands before all names, where the checkpoint is of the model with its head
+    transposed  whether matrices of blocks are stored as [in, out]
+    """
+
+    shape: Callable[[Settings], ForeignShape]
+    outer: Mapping[str, str]
+    block: Mapping[str, str]
+    blocks: str = "layers"
+    prefix: str = "model."
+    transposed: bool = False
+
+
+LLAMA_OUTER = {"embedding": "embed_tokens", "norm": "norm"}
+LLAMA_BLOCK = {
+    "attention_norm": "input_layernorm",
+    "attention.query": "self_attn.q_proj",
+    "attention.key": "self_attn.k_proj",
+    "attention.value": "self_attn.v_proj",
+    "attention.output": "self_attn.o_proj",
+    "feed_forward_norm": "post_attention_layernorm",
+    "feed_forward.gate": "mlp.gate_proj",
+    "feed_forward.up": "mlp.up_proj",
+    "feed_forward.down": "mlp.down_proj",
+}
+
+
+def read_architecture(config: Settings) -> Architecture:
+    """The architecture of a config.json; FolderError with the list if it isn't one of ours."""
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in ARCHITECTURES:
+        raise FolderError(
+            f"{config.place}: model_type is {kind!r}, which journee-export does not support; it supports: "
+            f"{', '.join(ARCHITECTURES)}"
+        )
+    config.refuse("quantization_config", None, "give the folder with float weights that it was made from")
+    config.refuse("auto_map", None, "the model has code of its own, which is never run here")
+    return ARCHITECTURES[kind]
+
+
+def _llama(config: Settings) -> ForeignShape:
+    bias = config.flag("attention_bias", False)
+    return ForeignShape(
+        **_widths(config),
+        windows=(None,) * config.count("num_hidden_layers"),
+        projection_bias=bias,
+        output_bias=bias,
+        feed_forward_bias=config.flag("mlp_bias", False),
+        tied=config.flag("tie_word_embeddings", False),
+        **_rotated(config),
+    )
+
+
+def _widths(config: Settings) -> dict[str, Any]:
+    """What all but GPT-2 call by the same names."""
+    dim, heads = config.count("hidden_size"), config.count("num_attention_heads")
+    head_dim = config.count("head_dim", max(1, dim // heads))
+    kv_heads = config.count("num_key_value_heads", heads)
+    if heads % kv_heads:
+        raise config.wrong("num_key_value_heads", f"a divisor of num_attention_heads, which is {heads}")
+    if head_dim % 2:
+        raise FolderError(f"{config.place}: heads are {head_dim} wide; expected an even width, since they are rotated")
+    return {
+        "vocab_size": config.count("vocab_size"),
+        "dim": dim,
+        "layers": config.count("num_hidden_layers"),
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "head_dim": head_dim,
+        "ffn_dim": config.count("intermediate_size"),
+        "context_length": config.count("max_position_embeddings"),
+        "attention_scale": head_dim**-0.5,
+        "norm_eps": config.number("rms_norm_eps", 1e-6),
+        "activation": _activation(config, "hidden_act", "silu"),
+    }
+
+
+def _activation(config: Settings, name: str, default: str) -> Activation:
+    found = config.get(name) or default
+    if found not in ACTIVATIONS:
+        raise config.wrong(name, f"one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[found]
+
+
+def _rotated(config: Settings) -> dict[str, Any]:
+    """The same rotation in every layer: `rope_parameters`, or the older `rope_theta` and `rope_scaling`."""
+    found = config.table("rope_parameters") or config.table("rope_scaling")
+    return {
+        "rotary": (_rotary(config, found, config.number("rope_theta", 10000.0)),),
+        "rotary_of": (0,) * config.count("num_hidden_layers"),
+    }
+
+
+def _rotary(config: Settings, scaling: Settings | None, theta: float) -> Rotary:
+    config.refuse("partial_rotary_factor", 1, "only whole heads are rotated")
+    if scaling is None:
+        return Rotary(theta=theta)
+    scaling.refuse("partial_rotary_factor", 1, "only whole heads are rotated")
+    theta = scaling.number("rope_theta", theta)
+    kind = scaling.get("rope_type", "type") or "default"
+    if kind == "default":
+        return Rotary(theta=theta)
+    if kind == "linear":
+        return Rotary("linear", theta, scaling.number("factor"))
+    original = scaling.count("original_max_position_embeddings", config.count("max_position_embeddings"))
+    if kind == "llama3":
+        low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
+        return Rotary("llama3", theta, scaling.number("factor"), original, low, high)
+    if kind == "yarn":
+        return _yarn(scaling, theta, original)
+    depends = kind in ("dynamic", "longrope", "su")
+    why = "; its frequencies depend on how long a text is, and a row may depend on its prefix alone" if depends else ""
+    raise FolderError(
+        f"{scaling.place}: rope_type {kind!r} is not supported; supported are: default, linear, llama3, yarn{why}"
+    )
+
+
+def _yarn(scaling: Settings, theta: float, original: int) -> Rotary:
+    factor = scaling.number("factor")
+    amplitude = yarn_amplitude(factor)
+    if scaling.get("mscale") and scaling.get("mscale_all_dim"):
+        amplitude /= yarn_amplitude(factor, scaling.number("mscale_all_dim"))
+        amplitude *= yarn_amplitude(factor, scaling.number("mscale")) / yarn_amplitude(factor)
+    return Rotary(
+        "yarn",
+        theta,
+        factor,
+        original,
+        fast=scaling.number("beta_fast", 32.0),
+        slow=scaling.number("beta_slow", 1.0),
+        truncate=scaling.flag("truncate", True),
+        amplitude=scaling.number("attention_factor", amplitude),
+    )
+
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "llama": Architecture(_llama, LLAMA_OUTER, LLAMA_BLOCK),
+}

@@ -1,0 +1,390 @@
+"""`journee-export FOLDER`: Hugging Face decoders against transformers, from small random models.
+
+Every variant of every architecture is compared as a decoder; one of each is exported and compared as graphs, and as
+greedy text through the runtime.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from click.testing import CliRunner, Result
+
+from journee.hugging_face.architectures import ARCHITECTURES
+from journee.hugging_face.folder import read_folder
+from journee_deploy.bundle import open_bundle
+from journee_deploy.loading import load
+from journee_export.command import main
+from journee_export.graph import build_graph
+from journee_export.session import GraphSession
+from journee_export.trace import input_names, output_names
+from journee_export.weights import write_graph
+from tests.export.hugging_face_models import (
+    CONTEXT,
+    LINEAR,
+    LLAMA3,
+    PADDED,
+    TOKENS,
+    YARN,
+    change,
+    greedy,
+    make_model,
+    read_by_transformers,
+    reference,
+    save,
+)
+from tests.export.small_models import tokenizer_text
+
+TOLERANCE = 1e-5
+"""Of the decoder, to transformers; logits reach about 5."""
+GRAPHS = 1e-4
+"""Of the graphs, to transformers."""
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {}),
+    "llama, tied": ("llama", {"tie_word_embeddings": True}),
+    "llama, a key head a head": ("llama", {"num_key_value_heads": 4}),
+    "llama, biases": ("llama", {"attention_bias": True, "mlp_bias": True}),
+    "llama, wide heads": ("llama", {"head_dim": 32}),
+    "llama, gelu": ("llama", {"hidden_act": "gelu"}),
+    "llama, linear": ("llama", {"rope_parameters": LINEAR}),
+    "llama, llama3": ("llama", {"rope_parameters": LLAMA3}),
+    "llama, yarn": ("llama", {"rope_parameters": YARN}),
+    "llama, yarn with mscale": ("llama", {"rope_parameters": YARN | {"mscale": 0.7, "mscale_all_dim": 0.4}}),
+}
+EXPORTED = {"llama": "llama, yarn"}
+"""What is exported of each architecture."""
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_decoder_computes_what_transformers_computes(variant: str, tmp_path: Path) -> None:
+    kind, settings = VARIANTS[variant]
+    model = make_model(kind, **settings)
+    decoder = read_folder(save(model, tmp_path / "model")).decoder
+    tokens = torch.randint(0, TOKENS, (60,), generator=torch.Generator().manual_seed(2))
+    expected = reference(model, tokens)
+    found, past = [], decoder.empty_cache()
+    with torch.inference_mode():
+        for start, end in ((0, 40), (40, 41), (41, 50), (50, 60)):  # prefill, a step, K+1 rows
+            rows = torch.arange(start, end)[None]
+            logits, past = decoder(tokens[None, start:end], torch.ones(1, end, dtype=torch.int64), rows, past)
+            found.append(logits[0])
+    assert float((torch.cat(found) - expected).abs().max()) < TOLERANCE
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A model of transformers, the folder it was written to, and the bundle that was made of it."""
+
+    model: Any
+    folder: Path
+    bundle: Path
+    result: Result
+
+
+@pytest.fixture(scope="module", params=EXPORTED)
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
+    kind, settings = VARIANTS[EXPORTED[request.param]]
+    place = tmp_path_factory.mktemp(request.param)
+    model = make_model(kind, **settings)
+    folder = save(model, place / "model")
+    result = export(folder, place / "bundle")
+    assert result.exit_code == 0, result.output
+    return Exported(model, folder, place / "bundle", result)
+
+
+def export(folder: Path, bundle: Path, *arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(folder), "-o", str(bundle), *map(str, arguments)])
+
+
+def test_each_architecture_is_exported() -> None:
+    assert list(EXPORTED) == list(ARCHITECTURES)
+
+
+def test_graphs_compute_what_transformers_computes(exported: Exported) -> None:
+    role = open_bundle(exported.bundle).role("target")
+    names, outputs = input_names(role.layers), output_names(role.layers)
+    graph = GraphSession(role.graph)
+    chance = np.random.default_rng(3)
+    tokens = chance.integers(0, TOKENS, 60)
+    expected = reference(exported.model, torch.tensor(tokens)).numpy()
+    caches = (*names.past_keys, *names.past_values)
+    held = {name: np.zeros((1, role.kv_heads, 0, role.head_dim), np.float32) for name in caches}
+    for start, end in ((0, 40), (40, 41), (41, 50), (50, 60)):
+        feeds: dict[str, Any] = {
+            names.tokens: tokens[None, start:end],
+            names.mask: np.ones((1, end), np.int64),
+            "position_ids": np.arange(start, end)[None],
+        }
+        found = graph({**feeds, **held})
+        assert np.abs(found[outputs.logits][0] - expected[start:end]).max() < GRAPHS
+        present = (*outputs.present_keys, *outputs.present_values)
+        held = {name: found[result] for name, result in zip(caches, present, strict=True)}  # type: ignore[misc]
+
+
+def test_greedy_text_is_that_of_transformers_whoever_drafts(exported: Exported) -> None:
+    prompt = [5, 77, 120, 9, 200, 31]
+    expected = greedy(exported.model, prompt, 60)
+    for draft in ("none", "uniform"):  # nearly all that "uniform" proposes is rejected: every round rewinds
+        with load(exported.bundle, draft=draft) as lm:  # type: ignore[arg-type]
+            lm.ends = ()
+            found = lm.generate(prompt, max_new_tokens=60, temperature=0)
+        assert list(found.tokens) == expected
+    assert found.report.row_rule is not None
+
+
+def test_the_manifest_says_what_it_was_made_from(exported: Exported) -> None:
+    record = open_bundle(exported.bundle).role("target").record
+    assert (record.vocabulary_size, record.context_length) == (TOKENS, CONTEXT)
+    assert record.dtype == "float32"
+    assert record.end_of_sequence == (0,)
+    assert record.source.figures == {"weights_in_the_folder": "float32", "computed_in": "float32"}
+    assert record.source.config["model_type"] == exported.model.config.model_type
+    assert [graph.cache for graph in record.graphs] == ["concat", "shared"]
+    assert all(found.difference <= found.tolerance for graph in record.graphs for found in graph.parity)
+    config = json.loads((exported.bundle / "target/config.json").read_text())
+    assert (config["vocab_size"], config["model_type"]) == (TOKENS, exported.model.config.model_type)
+    assert config["transformers.js_config"]["use_external_data_format"] == {"model.onnx": 1}
+    for file in ("journee.json", "target/config.json"):
+        assert "/home/somebody" not in (exported.bundle / file).read_text()
+
+
+@pytest.fixture(scope="module")
+def llama() -> Any:
+    return make_model("llama")
+
+
+@pytest.fixture
+def folder(llama: Any, tmp_path: Path) -> Path:
+    return save(llama, tmp_path / "model")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_weights_are_widened_exactly(dtype: str, tmp_path: Path) -> None:
+    folder = save(make_model("llama").to(getattr(torch, dtype)), tmp_path / "model")
+    found = read_folder(folder)
+    assert found.stored == dtype
+    assert {parameter.dtype for parameter in found.decoder.parameters()} == {torch.float32}
+    tokens, model = torch.arange(20), read_by_transformers(folder)
+    with torch.inference_mode():
+        assert float((found.decoder.logits(tokens[None])[0] - reference(model, tokens)).abs().max()) < TOLERANCE
+
+
+def test_shards_are_read_whole(llama: Any, folder: Path, tmp_path: Path) -> None:
+    shards = save(llama, tmp_path / "shards", max_shard_size="100KB")
+    assert not (shards / "model.safetensors").exists()
+    one, many = read_folder(folder), read_folder(shards)
+    assert one.sha256 != many.sha256
+    for name, parameter in one.decoder.state_dict().items():
+        assert torch.equal(parameter, many.decoder.state_dict()[name]), name
+
+
+def test_weights_beyond_a_file_go_into_several(folder: Path, tmp_path: Path) -> None:
+    decoder = read_folder(folder).decoder
+    model = build_graph(decoder)
+    names = write_graph(model, decoder, tmp_path, "model.onnx", "model.onnx_data", largest=100_000)
+    assert names[:2] == ("model.onnx_data", "model.onnx_data_1")
+    assert len(names) > 3
+    assert all((tmp_path / name).stat().st_size <= 100_000 for name in names)
+    assert GraphSession(tmp_path / "model.onnx").outputs[0] == "logits"
+
+
+def test_ends_are_those_of_the_generation_config(folder: Path) -> None:
+    change(folder / "generation_config.json", eos_token_id=[7, 0, 7])
+    assert read_folder(folder).ends == (7, 0)
+    change(folder / "generation_config.json", eos_token_id=None)
+    assert read_folder(folder).ends == ()  # as transformers has it: config.json is not asked then
+    (folder / "generation_config.json").unlink()
+    assert read_folder(folder).ends == (0,)
+
+
+def test_older_files_name_rotation_otherwise(tmp_path: Path) -> None:
+    scaled = save(make_model("llama", rope_parameters=LLAMA3), tmp_path / "model")
+    expected = read_folder(scaled).decoder.config
+    change(
+        scaled / "config.json",
+        rope_parameters=None,
+        rope_theta=LLAMA3["rope_theta"],
+        rope_scaling={name: value for name, value in LLAMA3.items() if name != "rope_theta"},
+    )
+    assert read_folder(scaled).decoder.config == expected
+    change(scaled / "config.json", rope_scaling={"type": "linear", "factor": 2.0})
+    assert read_folder(scaled).decoder.config.rotary[0].kind == "linear"
+
+
+def test_a_draft_from_a_folder_with_other_padding(folder: Path, tmp_path: Path) -> None:
+    small = make_model("llama", vocab_size=PADDED - 2, num_hidden_layers=1, tie_word_embeddings=True)
+    spaced = json.dumps(json.loads(tokenizer_text()) | {"truncation": None}, indent=3)
+    draft = save(small, tmp_path / "draft", spaced)
+    result = export(folder, tmp_path / "bundle", "--draft", draft, "--draft-precision", "int8")
+    assert result.exit_code == 0, result.output
+    bundle = open_bundle(tmp_path / "bundle")
+    assert bundle.role("draft").vocabulary_size == bundle.role("target").vocabulary_size == TOKENS
+    operators = bundle.role("draft").graph_record.operators
+    assert operators["com.microsoft::MatMulNBits"] == 8  # the tied head among them
+    with load(tmp_path / "bundle") as lm:
+        plain = lm.generate([1, 2, 3], max_new_tokens=20, temperature=0, draft=False)
+        assert lm.generate([1, 2, 3], max_new_tokens=20, temperature=0).tokens == plain.tokens
+
+
+def settings(**values: Any) -> Callable[[Path], None]:
+    return lambda folder: change(folder / "config.json", **values)
+
+
+def without(*names: str) -> Callable[[Path], None]:
+    def remove(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink()
+
+    return remove
+
+
+def pickled(folder: Path) -> None:
+    without("model.safetensors")(folder)
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x02}.")
+
+
+def lost_shard(folder: Path) -> None:
+    whole = safetensors.torch.load_file(folder / "model.safetensors")
+    names = sorted(whole)
+    parts = {f"model-{part + 1:05}-of-00002.safetensors": names[part::2] for part in range(2)}
+    for file, tensors in parts.items():
+        safetensors.torch.save_file({name: whole[name] for name in tensors}, folder / file)
+    places = {name: file for file, tensors in parts.items() for name in tensors}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    without("model.safetensors", "model-00002-of-00002.safetensors")(folder)
+
+
+def weights(change_them: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], None]:
+    def rewrite(folder: Path) -> None:
+        tensors = safetensors.torch.load_file(folder / "model.safetensors")
+        change_them(tensors)
+        safetensors.torch.save_file(tensors, folder / "model.safetensors")
+
+    return rewrite
+
+
+def other_tokenizer(folder: Path) -> None:
+    text = json.loads(tokenizer_text())
+    text["added_tokens"] += [
+        {"id": TOKENS + more, "content": f"<extra {more}>", "single_word": False, "lstrip": False, "rstrip": False,
+         "normalized": False, "special": True}
+        for more in range(9)
+    ]  # fmt: skip
+    (folder / "tokenizer.json").write_text(json.dumps(text))
+
+
+def truncated(folder: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[:-100])
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no config": (without("config.json"), "has no config.json; give a folder of a Hugging Face model"),
+    "a config that is none": (
+        lambda folder: (folder / "config.json").write_text("{"),
+        "config.json is no readable JSON",
+    ),
+    "another architecture": (
+        settings(model_type="mamba"),
+        "model_type is 'mamba', which journee-export does not support; it supports: " + ", ".join(ARCHITECTURES),
+    ),
+    "no architecture": (settings(model_type=None), "model_type is None"),
+    "a quantized model": (settings(quantization_config={"bits": 4}), 'quantization_config is {"bits": 4}'),
+    "a model with code": (settings(auto_map={"AutoModel": "x.Y"}), "the model has code of its own"),
+    "another rotation": (
+        settings(rope_parameters={"rope_type": "longrope"}),
+        "rope_type 'longrope' is not supported; supported are: default, linear, llama3, yarn; its frequencies",
+    ),
+    "a part of heads rotated": (settings(partial_rotary_factor=0.5), "partial_rotary_factor is 0.5"),
+    "another activation": (settings(hidden_act="relu"), 'hidden_act is "relu"; expected one of silu'),
+    "a width that is none": (settings(hidden_size="64"), 'hidden_size is "64"; expected a whole number'),
+    "a missing width": (settings(intermediate_size=None), "intermediate_size is missing; expected"),
+    "key heads that don't divide": (settings(num_key_value_heads=3), "num_key_value_heads is 3; expected a divisor"),
+    "a context beyond bundles": (settings(max_position_embeddings=2**21), "expected at most 1048576"),
+    "no weights": (without("model.safetensors"), "has no weights; expected model.safetensors, or shards with"),
+    "pickled weights": (pickled, "has pickled weights (pytorch_model.bin), which are not read"),
+    "a missing shard": (lost_shard, "lacks model-00002-of-00002.safetensors of the 2 files that"),
+    "an adapter": (
+        lambda folder: (without("model.safetensors")(folder), (folder / "adapter_config.json").write_text("{}")),
+        "holds an adapter, not a model; merge it",
+    ),
+    "shards without an index": (
+        lambda folder: (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors"),
+        "has model-00001-of-00002.safetensors but neither model.safetensors nor",
+    ),
+    "truncated weights": (truncated, "is no readable safetensors file"),
+    "a missing tensor": (weights(lambda held: held.pop("model.norm.weight")), "no file holds model.norm.weight"),
+    "a missing head": (weights(lambda held: held.pop("lm_head.weight")), "set tie_word_embeddings if"),
+    "a tensor too many": (
+        weights(lambda held: held.update({"score.weight": torch.ones(2)})),
+        "holds score.weight, which a model of this type has no place for",
+    ),
+    "another shape": (
+        settings(intermediate_size=95),
+        "feed_forward.gate.weight are [96, 64], and config.json asks for",
+    ),
+    "whole numbers": (
+        weights(lambda held: held.update({"model.norm.weight": torch.ones(64, dtype=torch.int8)})),
+        "model.norm.weight is stored as I8; expected one of F32, F16, BF16",
+    ),
+    "a weight that is no number": (
+        weights(lambda held: held["model.norm.weight"].fill_(float("nan"))),
+        "model.norm.weight holds a weight that is not finite",
+    ),
+    "a head that is tied and isn't": (settings(tie_word_embeddings=True), "lm_head.weight differs from"),
+    "no tokenizer": (without("tokenizer.json"), "has no tokenizer.json; where it has a tokenizer of another kind"),
+    "a broken tokenizer": (lambda folder: (folder / "tokenizer.json").write_text("{}"), "is no tokenizer.json"),
+    "a larger tokenizer": (other_tokenizer, "has 269 tokens and config.json says vocab_size 264"),
+    "a tokenizer without its names": (
+        lambda folder: change(folder / "tokenizer_config.json", eos_token="</s>"),
+        "tokenizer_config.json has eos_token '</s>', which tokenizer.json lacks",
+    ),
+    "an end that is no token": (
+        lambda folder: change(folder / "generation_config.json", eos_token_id=TOKENS),
+        "eos_token_id is 260, and tokenizer.json has tokens 0 to 259",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_exported_is_refused_by_name(case: str, folder: Path) -> None:
+    spoil, expected = REFUSED[case]
+    spoil(folder)
+    assert expected in refusal(folder, folder.parent / "bundle")
+
+
+def test_a_smaller_tokenizer_is_refused(tmp_path: Path) -> None:
+    model = make_model("llama", vocab_size=1400, hidden_size=16, intermediate_size=16)
+    message = refusal(save(model, tmp_path / "model"), tmp_path / "bundle")
+    assert "has 260 tokens and config.json says vocab_size 1400; expected as many, or fewer by up to 1024" in message
+
+
+def test_a_draft_with_another_tokenizer_is_refused(folder: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(folder, tmp_path / "other")
+    (other / "tokenizer.json").write_text(tokenizer_text("zzzz " * 99))
+    assert "tokenizer mismatch: " in refusal(folder, tmp_path / "bundle", "--draft", other)
+
+
+def test_a_folder_and_a_file_are_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "draft.pt").write_bytes(b"")
+    message = refusal(folder, tmp_path / "bundle", "--draft", tmp_path / "draft.pt")
+    assert "are a folder and a checkpoint file; give two of a kind" in message
+
+
+def refusal(folder: Path, bundle: Path, *arguments: object) -> str:
+    result = export(folder, bundle, *arguments)
+    assert result.exit_code == 1, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert not bundle.exists()
+    return re.sub(r"\s+", " ", result.output)
