@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from journee.causal import CausalDecoder
+from journee.causal import CausalDecoder, Shape
 from journee_deploy.manifest import Parity
 from journee_export.errors import ExportError
 from journee_export.trace import POSITIONS, input_names, output_names
@@ -91,6 +91,14 @@ def shared_cases(context_length: int) -> tuple[Case, ...]:
     rows = min(4, context_length)
     name, end = ("end of the context", context_length) if context_length <= FAR else ("far in the context", FAR)
     return (*SHARED_CASES, Case(name, past=(end - rows,), rows=(rows,)))
+
+
+def window_cases(config: Shape) -> tuple[Case, ...]:
+    """Runs that reach further than each window of a model does, and end behind it."""
+    windows = sorted(
+        {window for window in config.windows if window is not None and window + 8 <= config.context_length}
+    )
+    return tuple(Case(f"beyond the window of {window}", past=(window + 3,), rows=(5,)) for window in windows)
 
 
 def as_concat(graph: Graph, layers: int) -> Graph:

@@ -12,7 +12,7 @@ from journee_deploy.manifest import GraphRecord, Parity, RoleRecord
 from journee_export.graph import build_graph, count_operators, router_kind
 from journee_export.model_folder import DTYPES, write_model_folder
 from journee_export.page import PageOptions, write_page_graph
-from journee_export.parity import CASES, as_concat, measure, measure_rough, require, shared_cases
+from journee_export.parity import CASES, as_concat, measure, measure_rough, require, shared_cases, window_cases
 from journee_export.quantize import ACCURACY_LEVEL, SUFFIXES, quantize
 from journee_export.session import GraphSession
 from journee_export.shared_cache import LEAST_ROWS, share_cache, shared_input_names, why_not_shared
@@ -80,7 +80,7 @@ def _compared(source: RoleSource, cache: str, session: GraphSession) -> tuple[Pa
     config = source.decoder.config
     shared = cache == "shared"
     graph = as_concat(session, config.layers) if shared else session
-    cases = shared_cases(config.context_length) if shared else CASES
+    cases = (*(shared_cases(config.context_length) if shared else CASES), *window_cases(config))
     return (measure if source.precision == "float32" else measure_rough)(source.decoder, graph, cases)
 
 

@@ -68,8 +68,8 @@ def share_cache(model: ir.Model, config: Shape, least_rows: int = LEAST_ROWS) ->
             f"the graph has {len(found)} Attention nodes for {config.layers} layers; "
             "check that torch, onnx and onnxscript are the versions in constraints.txt"
         )
-    for node in found:
-        _replace(graph, node, lengths, config)
+    for node, window in zip(found, config.windows, strict=True):
+        _replace(graph, node, lengths, config, window)
     _resize(graph)
     graph.opset_imports[DOMAIN] = 1
     RemoveUnusedNodesPass()(shared)
@@ -120,7 +120,7 @@ def _lengths(graph: ir.Graph, least_rows: int) -> Lengths:
     return found
 
 
-def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: Shape) -> None:
+def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: Shape, window: int | None) -> None:
     query, key, value, _, past_key, past_value = node.inputs[:6]
     query, cos, sin = _unrotated(query)
     key, _, _ = _unrotated(key)
@@ -135,6 +135,7 @@ def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: Shape) ->
             "scale": config.attention_scale,
             "do_rotary": 1,
             "rotary_interleaved": 0,
+            **({"local_window_size": window} if window else {}),
         },
         domain=DOMAIN,
         num_outputs=3,

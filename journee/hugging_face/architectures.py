@@ -1,6 +1,8 @@
 """The supported architectures: from config.json to a shape, and the names that each gives to its weights.
 
     llama         Llama, TinyLlama, SmolLM, SmolLM2 and others of the form
+    qwen2         Llama with biases on queries, keys and values
+    qwen3         Llama with normed heads
 
 What a config.json asks for that its architecture here does not compute is refused by name, never left out.
 """
@@ -46,6 +48,7 @@ class Architecture:
     transposed: bool = False
 
 
+LAYER_TYPES = {"full_attention", "sliding_attention"}
 LLAMA_OUTER = {"embedding": "embed_tokens", "norm": "norm"}
 LLAMA_BLOCK = {
     "attention_norm": "input_layernorm",
@@ -58,6 +61,7 @@ LLAMA_BLOCK = {
     "feed_forward.up": "mlp.up_proj",
     "feed_forward.down": "mlp.down_proj",
 }
+HEAD_NORMS = {"attention.query_norm": "self_attn.q_norm", "attention.key_norm": "self_attn.k_norm"}
 
 
 def read_architecture(config: Settings) -> Architecture:
@@ -86,10 +90,54 @@ def _llama(config: Settings) -> ForeignShape:
     )
 
 
-def _widths(config: Settings) -> dict[str, Any]:
-    """What all but GPT-2 call by the same names."""
+def _qwen2(config: Settings) -> ForeignShape:
+    return ForeignShape(
+        **_widths(config),
+        windows=_upper_windows(config),
+        projection_bias=True,
+        tied=config.flag("tie_word_embeddings", False),
+        **_rotated(config),
+    )
+
+
+def _qwen3(config: Settings) -> ForeignShape:
+    bias = config.flag("attention_bias", False)
+    return ForeignShape(
+        **_widths(config, head_dim=128),
+        windows=_upper_windows(config),
+        projection_bias=bias,
+        output_bias=bias,
+        head_norms=True,
+        tied=config.flag("tie_word_embeddings", False),
+        **_rotated(config),
+    )
+
+
+def _upper_windows(config: Settings) -> tuple[int | None, ...]:
+    """Windows from the layer `max_window_layers` on, or where `layer_types` says, if they are used at all."""
+    layers = config.count("num_hidden_layers")
+    if not config.flag("use_sliding_window", False) or config.get("sliding_window") is None:
+        return (None,) * layers
+    return _windows(config, [layer >= config.whole("max_window_layers", 28) for layer in range(layers)])
+
+
+def _windows(config: Settings, narrow: list[bool]) -> tuple[int | None, ...]:
+    """`sliding_window` where a layer is narrow; `layer_types`, where there are any, say which layers are."""
+    window = config.count("sliding_window")
+    types: Any = config.get("layer_types")
+    if types is not None:
+        if not isinstance(types, list) or len(types) != len(narrow) or not set(types) <= LAYER_TYPES:  # pyright: ignore[reportUnknownArgumentType]
+            raise config.wrong(
+                "layer_types", f"one of {', '.join(sorted(LAYER_TYPES))} for each of {len(narrow)} layers"
+            )
+        narrow = [kind == "sliding_attention" for kind in types]  # pyright: ignore[reportUnknownVariableType]
+    return tuple(window if wanted else None for wanted in narrow)
+
+
+def _widths(config: Settings, head_dim: int | None = None, activation: str = "hidden_act") -> dict[str, Any]:
+    """What all but GPT-2 call by the same names. Heads are `head_dim` wide where config.json doesn't say."""
     dim, heads = config.count("hidden_size"), config.count("num_attention_heads")
-    head_dim = config.count("head_dim", max(1, dim // heads))
+    head_dim = config.count("head_dim", head_dim or max(1, dim // heads))
     kv_heads = config.count("num_key_value_heads", heads)
     if heads % kv_heads:
         raise config.wrong("num_key_value_heads", f"a divisor of num_attention_heads, which is {heads}")
@@ -106,7 +154,7 @@ def _widths(config: Settings) -> dict[str, Any]:
         "context_length": config.count("max_position_embeddings"),
         "attention_scale": head_dim**-0.5,
         "norm_eps": config.number("rms_norm_eps", 1e-6),
-        "activation": _activation(config, "hidden_act", "silu"),
+        "activation": _activation(config, activation, "silu"),
     }
 
 
@@ -170,4 +218,6 @@ def _yarn(scaling: Settings, theta: float, original: int) -> Rotary:
 
 ARCHITECTURES: dict[str, Architecture] = {
     "llama": Architecture(_llama, LLAMA_OUTER, LLAMA_BLOCK),
+    "qwen2": Architecture(_qwen2, LLAMA_OUTER, LLAMA_BLOCK),
+    "qwen3": Architecture(_qwen3, LLAMA_OUTER, LLAMA_BLOCK | HEAD_NORMS),
 }

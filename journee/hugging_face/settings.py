@@ -30,6 +30,15 @@ class Settings:
             raise self.wrong(name, "a whole number of at least 1")
         return value
 
+    def whole(self, name: str, default: int) -> int:
+        """A whole number of at least 0."""
+        value = self.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self.wrong(name, "a whole number of at least 0")
+        return value
+
     def number(self, name: str, default: float | None = None) -> float:
         """A number above 0."""
         value = self.get(name)

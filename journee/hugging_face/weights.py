@@ -110,7 +110,7 @@ def _shards(folder: Path) -> tuple[list[Path], set[str]]:
 
 
 def load_weights(decoder: ForeignDecoder, architecture: Architecture, files: WeightFiles, vocabulary: int) -> None:
-    """Give `decoder` its parameters. The files' embedding has `vocabulary` rows; the decoder may have the first ones."""
+    """Give `decoder` its parameters. The files' embedding has `vocabulary` rows; the decoder has those or fewer."""
     reader = _Reader(decoder, architecture, files, vocabulary)
     state = dict(reader.parameters())
     reader.check_nothing_left()

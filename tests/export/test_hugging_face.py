@@ -61,8 +61,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama, llama3": ("llama", {"rope_parameters": LLAMA3}),
     "llama, yarn": ("llama", {"rope_parameters": YARN}),
     "llama, yarn with mscale": ("llama", {"rope_parameters": YARN | {"mscale": 0.7, "mscale_all_dim": 0.4}}),
+    "qwen2": ("qwen2", {}),
+    "qwen2, tied": ("qwen2", {"tie_word_embeddings": True}),
+    "qwen2, windows above": ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}),
+    "qwen3": ("qwen3", {"head_dim": 32}),
+    "qwen3, biases": ("qwen3", {"head_dim": 16, "attention_bias": True, "rope_parameters": YARN}),
 }
-EXPORTED = {"llama": "llama, yarn"}
+EXPORTED = {"llama": "llama, yarn", "qwen2": "qwen2, windows above", "qwen3": "qwen3"}
 """What is exported of each architecture."""
 
 
