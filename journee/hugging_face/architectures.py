@@ -3,6 +3,7 @@
     llama         Llama, TinyLlama, SmolLM, SmolLM2 and others of the form
     qwen2         Llama with biases on queries, keys and values
     qwen3         Llama with normed heads
+    gpt2          learned positions, LayerNorm, a feed-forward without a gate, biases everywhere
 
 What a config.json asks for that its architecture here does not compute is refused by name, never left out.
 """
@@ -48,6 +49,8 @@ class Architecture:
     transposed: bool = False
 
 
+PART = " part "
+"""Between the name of a tensor that holds queries, keys and values, and which third of it is meant."""
 LAYER_TYPES = {"full_attention", "sliding_attention"}
 LLAMA_OUTER = {"embedding": "embed_tokens", "norm": "norm"}
 LLAMA_BLOCK = {
@@ -62,6 +65,17 @@ LLAMA_BLOCK = {
     "feed_forward.down": "mlp.down_proj",
 }
 HEAD_NORMS = {"attention.query_norm": "self_attn.q_norm", "attention.key_norm": "self_attn.k_norm"}
+GPT2_OUTER = {"embedding": "wte", "positions": "wpe", "norm": "ln_f"}
+GPT2_BLOCK = {
+    "attention_norm": "ln_1",
+    "attention.query": f"attn.c_attn{PART}0",
+    "attention.key": f"attn.c_attn{PART}1",
+    "attention.value": f"attn.c_attn{PART}2",
+    "attention.output": "attn.c_proj",
+    "feed_forward_norm": "ln_2",
+    "feed_forward.up": "mlp.c_fc",
+    "feed_forward.down": "mlp.c_proj",
+}
 
 
 def read_architecture(config: Settings) -> Architecture:
@@ -110,6 +124,35 @@ def _qwen3(config: Settings) -> ForeignShape:
         head_norms=True,
         tied=config.flag("tie_word_embeddings", False),
         **_rotated(config),
+    )
+
+
+def _gpt2(config: Settings) -> ForeignShape:
+    config.refuse("scale_attn_weights", True, "attention is always scaled")
+    config.refuse("scale_attn_by_inverse_layer_idx", False, "every layer's attention is scaled alike")
+    config.refuse("add_cross_attention", False, "there is nothing else to attend to")
+    dim, layers, heads = config.count("n_embd"), config.count("n_layer"), config.count("n_head")
+    if dim % heads:
+        raise config.wrong("n_head", f"a divisor of n_embd, which is {dim}")
+    return ForeignShape(
+        vocab_size=config.count("vocab_size"),
+        dim=dim,
+        layers=layers,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=dim // heads,
+        ffn_dim=config.count("n_inner", 4 * dim),
+        context_length=config.count("n_positions"),
+        attention_scale=(dim // heads) ** -0.5,
+        windows=(None,) * layers,
+        norm="layer",
+        norm_eps=config.number("layer_norm_epsilon", 1e-5),
+        activation=_activation(config, "activation_function", "gelu_new"),
+        gated=False,
+        projection_bias=True,
+        output_bias=True,
+        feed_forward_bias=True,
+        tied=config.flag("tie_word_embeddings", True),
     )
 
 
@@ -220,4 +263,5 @@ ARCHITECTURES: dict[str, Architecture] = {
     "llama": Architecture(_llama, LLAMA_OUTER, LLAMA_BLOCK),
     "qwen2": Architecture(_qwen2, LLAMA_OUTER, LLAMA_BLOCK),
     "qwen3": Architecture(_qwen3, LLAMA_OUTER, LLAMA_BLOCK | HEAD_NORMS),
+    "gpt2": Architecture(_gpt2, GPT2_OUTER, GPT2_BLOCK, blocks="h", prefix="transformer.", transposed=True),
 }

@@ -16,8 +16,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from journee.hugging_face.architectures import Architecture
+from journee.hugging_face.architectures import PART, Architecture
 from journee.hugging_face.decoder import ForeignDecoder
 from journee.hugging_face.errors import FolderError
 from journee.hugging_face.settings import read_json
@@ -160,8 +161,11 @@ class _Reader:
         if not module.startswith("blocks."):
             return self._take(f"{self.prefix}{self.architecture.outer[module]}.{kind}")
         _, layer, inner = module.split(".", 2)
-        place = f"{self.prefix}{self.architecture.blocks}.{layer}"
-        return self._take(f"{place}.{self.architecture.block[inner]}.{kind}")
+        theirs, _, part = self.architecture.block[inner].partition(PART)
+        tensor = self._take(f"{self.prefix}{self.architecture.blocks}.{layer}.{theirs}.{kind}")
+        if self.architecture.transposed and tensor.dim() == 2:
+            tensor = tensor.T
+        return tensor.chunk(3)[int(part)] if part else tensor
 
     def _take(self, name: str) -> Tensor:
         if name not in self.files.tensors:
@@ -178,6 +182,8 @@ class _Reader:
         expected = self.expected[name]
         if name in ("embedding.weight", "projection.weight") and tensor.shape[0] == self.vocabulary:
             tensor = tensor[: self.shape.vocab_size]
+        elif name == "positions.weight" and tensor.shape[0] == self.shape.context_length:
+            tensor = functional.pad(tensor, (0, 0, 0, expected[0] - tensor.shape[0]))  # for rows of padding
         if tuple(tensor.shape) != expected:
             raise FolderError(
                 f"{self.folder}: the weights of {name} are {list(tensor.shape)}, and config.json "

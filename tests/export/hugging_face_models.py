@@ -42,6 +42,8 @@ WIDTHS = {
     "eos_token_id": 0,
     "pad_token_id": None,
 }
+GPT2_WIDTHS = {"vocab_size": PADDED, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT,
+               "bos_token_id": 0, "eos_token_id": 0}  # fmt: skip
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 32}  # fmt: skip
@@ -50,7 +52,8 @@ YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_pos
 
 def make_model(kind: str, **settings: Any) -> Any:
     """A model of transformers with random weights, none like another, in float32."""
-    config = transformers.AutoConfig.for_model(kind, **{**WIDTHS, **settings})
+    widths = GPT2_WIDTHS if kind == "gpt2" else WIDTHS
+    config = transformers.AutoConfig.for_model(kind, **{**widths, **settings})
     torch.manual_seed(1)
     model: Any = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     for name, parameter in model.named_parameters():

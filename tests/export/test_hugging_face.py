@@ -66,8 +66,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen2, windows above": ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}),
     "qwen3": ("qwen3", {"head_dim": 32}),
     "qwen3, biases": ("qwen3", {"head_dim": 16, "attention_bias": True, "rope_parameters": YARN}),
+    "gpt2": ("gpt2", {}),
+    "gpt2, untied": ("gpt2", {"tie_word_embeddings": False, "n_inner": 48, "activation_function": "gelu"}),
 }
-EXPORTED = {"llama": "llama, yarn", "qwen2": "qwen2, windows above", "qwen3": "qwen3"}
+EXPORTED = {"llama": "llama, yarn", "qwen2": "qwen2, windows above", "qwen3": "qwen3", "gpt2": "gpt2"}
 """What is exported of each architecture."""
 
 
@@ -240,6 +242,37 @@ def test_a_draft_from_a_folder_with_other_padding(folder: Path, tmp_path: Path) 
     with load(tmp_path / "bundle") as lm:
         plain = lm.generate([1, 2, 3], max_new_tokens=20, temperature=0, draft=False)
         assert lm.generate([1, 2, 3], max_new_tokens=20, temperature=0).tokens == plain.tokens
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_gpt2_without_its_prefix_and_with_old_buffers(bare: bool, tmp_path: Path) -> None:
+    folder = save(make_model("gpt2"), tmp_path / "model")
+    expected = read_folder(folder).decoder.state_dict()
+
+    def older(held: dict[str, torch.Tensor]) -> None:
+        for name in [name for name in held if bare]:
+            held[name.removeprefix("transformer.")] = held.pop(name)
+        held[f"{'' if bare else 'transformer.'}h.0.attn.bias"] = torch.ones(1, 1, 4, 4, dtype=torch.uint8)
+
+    weights(older)(folder)
+    found = read_folder(folder)
+    assert found.stored == "float32"
+    assert all(torch.equal(expected[name], value) for name, value in found.decoder.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"scale_attn_weights": False}, "scale_attn_weights is false"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx is true"),
+        ({"add_cross_attention": True}, "add_cross_attention is true"),
+        ({"n_head": 5}, "n_head is 5; expected a divisor of n_embd, which is 64"),
+    ],
+)
+def test_gpt2_otherwise_is_refused(changed: dict[str, Any], expected: str, tmp_path: Path) -> None:
+    folder = save(make_model("gpt2"), tmp_path / "model")
+    settings(**changed)(folder)
+    assert expected in refusal(folder, tmp_path / "bundle")
 
 
 def settings(**values: Any) -> Callable[[Path], None]:
