@@ -1,9 +1,11 @@
 """The supported architectures: from config.json to a shape, and the names that each gives to its weights.
 
     llama         Llama, TinyLlama, SmolLM, SmolLM2 and others of the form
+    mistral       Llama with a sliding window, in its first version
     qwen2         Llama with biases on queries, keys and values
     qwen3         Llama with normed heads
     gpt2          learned positions, LayerNorm, a feed-forward without a gate, biases everywhere
+    gemma3_text   Gemma 3 without images: windows in five layers of six, norms on both sides, scaled embeddings
 
 What a config.json asks for that its architecture here does not compute is refused by name, never left out.
 """
@@ -39,6 +41,7 @@ class Architecture:
     blocks      where its blocks are, such as "layers"
     prefix      what stands before all names, where the checkpoint is of the model with its head
     transposed  whether matrices of blocks are stored as [in, out]
+    rowless     tokens at the end of its tokenizers that some of its models have no row for
     """
 
     shape: Callable[[Settings], ForeignShape]
@@ -47,6 +50,7 @@ class Architecture:
     blocks: str = "layers"
     prefix: str = "model."
     transposed: bool = False
+    rowless: tuple[str, ...] = ()
 
 
 PART = " part "
@@ -65,6 +69,13 @@ LLAMA_BLOCK = {
     "feed_forward.down": "mlp.down_proj",
 }
 HEAD_NORMS = {"attention.query_norm": "self_attn.q_norm", "attention.key_norm": "self_attn.k_norm"}
+GEMMA_BLOCK = {
+    **LLAMA_BLOCK,
+    **HEAD_NORMS,
+    "attention_after": "post_attention_layernorm",
+    "feed_forward_norm": "pre_feedforward_layernorm",
+    "feed_forward_after": "post_feedforward_layernorm",
+}
 GPT2_OUTER = {"embedding": "wte", "positions": "wpe", "norm": "ln_f"}
 GPT2_BLOCK = {
     "attention_norm": "ln_1",
@@ -82,9 +93,10 @@ def read_architecture(config: Settings) -> Architecture:
     """The architecture of a config.json; FolderError with the list if it isn't one of ours."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
+        hint = "; gemma3 is the model with images, of which gemma3_text is the text's part" if kind == "gemma3" else ""
         raise FolderError(
             f"{config.place}: model_type is {kind!r}, which journee-export does not support; it supports: "
-            f"{', '.join(ARCHITECTURES)}"
+            f"{', '.join(ARCHITECTURES)}{hint}"
         )
     config.refuse("quantization_config", None, "give the folder with float weights that it was made from")
     config.refuse("auto_map", None, "the model has code of its own, which is never run here")
@@ -101,6 +113,53 @@ def _llama(config: Settings) -> ForeignShape:
         feed_forward_bias=config.flag("mlp_bias", False),
         tied=config.flag("tie_word_embeddings", False),
         **_rotated(config),
+    )
+
+
+def _mistral(config: Settings) -> ForeignShape:
+    config.refuse("layer_types", None, "a Mistral model has one window for all layers, or none")
+    layers = config.count("num_hidden_layers")
+    window = None if config.get("sliding_window") is None else config.count("sliding_window")
+    return ForeignShape(
+        **_widths(config),
+        windows=(window,) * layers,
+        tied=config.flag("tie_word_embeddings", False),
+        **_rotated(config),
+    )
+
+
+def _gemma3(config: Settings) -> ForeignShape:
+    config.refuse("attn_logit_softcapping", None, "attention has no cap")
+    config.refuse("final_logit_softcapping", None, "logits have no cap")
+    config.refuse("use_bidirectional_attention", False, "a row sees what is before it")
+    bias = config.flag("attention_bias", False)
+    layers = config.count("num_hidden_layers")
+    pattern = config.count("sliding_window_pattern", config.count("_sliding_window_pattern", 6))
+    windows = _windows(config, [(layer + 1) % pattern > 0 for layer in range(layers)])
+    widths = _widths(config, head_dim=256, activation=("hidden_activation", "gelu_pytorch_tanh"))
+    return ForeignShape(
+        **widths | {"attention_scale": config.number("query_pre_attn_scalar", 256) ** -0.5},
+        windows=windows,
+        projection_bias=bias,
+        output_bias=bias,
+        head_norms=True,
+        norms_after=True,
+        unit_norms=True,
+        tied=config.flag("tie_word_embeddings", True),
+        embedding_scale=widths["dim"] ** 0.5,
+        rotary=_wide_and_narrow(config),
+        rotary_of=tuple(int(window is not None) for window in windows),
+    )
+
+
+def _wide_and_narrow(config: Settings) -> tuple[Rotary, Rotary]:
+    """The rotation of layers that see everything, and of those with a window."""
+    both = config.table("rope_parameters")
+    wide = both.table("full_attention") if both else config.table("rope_scaling")
+    narrow = both.table("sliding_attention") if both else None
+    return (
+        _rotary(config, wide, config.number("rope_theta", 1_000_000.0)),
+        _rotary(config, narrow, config.number("rope_local_base_freq", 10_000.0)),
     )
 
 
@@ -177,8 +236,12 @@ def _windows(config: Settings, narrow: list[bool]) -> tuple[int | None, ...]:
     return tuple(window if wanted else None for wanted in narrow)
 
 
-def _widths(config: Settings, head_dim: int | None = None, activation: str = "hidden_act") -> dict[str, Any]:
-    """What all but GPT-2 call by the same names. Heads are `head_dim` wide where config.json doesn't say."""
+def _widths(
+    config: Settings, head_dim: int | None = None, activation: tuple[str, str] = ("hidden_act", "silu")
+) -> dict[str, Any]:
+    """What all but GPT-2 call by the same names. Heads are `head_dim` wide where config.json doesn't say; `activation`
+    is the setting's name and default.
+    """
     dim, heads = config.count("hidden_size"), config.count("num_attention_heads")
     head_dim = config.count("head_dim", head_dim or max(1, dim // heads))
     kv_heads = config.count("num_key_value_heads", heads)
@@ -197,7 +260,7 @@ def _widths(config: Settings, head_dim: int | None = None, activation: str = "hi
         "context_length": config.count("max_position_embeddings"),
         "attention_scale": head_dim**-0.5,
         "norm_eps": config.number("rms_norm_eps", 1e-6),
-        "activation": _activation(config, activation, "silu"),
+        "activation": _activation(config, *activation),
     }
 
 
@@ -261,7 +324,9 @@ def _yarn(scaling: Settings, theta: float, original: int) -> Rotary:
 
 ARCHITECTURES: dict[str, Architecture] = {
     "llama": Architecture(_llama, LLAMA_OUTER, LLAMA_BLOCK),
+    "mistral": Architecture(_mistral, LLAMA_OUTER, LLAMA_BLOCK),
     "qwen2": Architecture(_qwen2, LLAMA_OUTER, LLAMA_BLOCK),
     "qwen3": Architecture(_qwen3, LLAMA_OUTER, LLAMA_BLOCK | HEAD_NORMS),
     "gpt2": Architecture(_gpt2, GPT2_OUTER, GPT2_BLOCK, blocks="h", prefix="transformer.", transposed=True),
+    "gemma3_text": Architecture(_gemma3, LLAMA_OUTER, GEMMA_BLOCK, rowless=("<image_soft_token>",)),
 }

@@ -66,7 +66,7 @@ def read_folder(folder: Path) -> ModelFolder:
     if shape.context_length > LONGEST_CONTEXT:
         raise settings.wrong("max_position_embeddings", f"at most {LONGEST_CONTEXT}, which bundles can say")
     weights = open_weights(folder)
-    tokenizer, size = _read_tokenizer(folder, shape.vocab_size)
+    tokenizer, size = _read_tokenizer(folder, shape.vocab_size, architecture.rowless)
     config = {name: value for name, value in settings.values.items() if name not in PRIVATE}
     generation = _optional(folder / "generation_config.json")
     ends = _ends(folder, settings.values if generation is None else generation, size)
@@ -87,8 +87,10 @@ def same_tokenizer(ours: str, theirs: str) -> bool:
     )
 
 
-def _read_tokenizer(folder: Path, vocabulary: int) -> tuple[str, int]:
-    """The text of tokenizer.json and the number of its tokens; FolderError unless they are the model's."""
+def _read_tokenizer(folder: Path, vocabulary: int, rowless: tuple[str, ...]) -> tuple[str, int]:
+    """The text of tokenizer.json and the number of its tokens; FolderError unless they are the model's. Tokens
+    `rowless` that the model has no row for are taken out.
+    """
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise FolderError(
@@ -96,7 +98,7 @@ def _read_tokenizer(folder: Path, vocabulary: int) -> tuple[str, int]:
             "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _with_rows(path.read_text(encoding="utf-8"), vocabulary, rowless)
         tokenizer: Any = Tokenizer.from_str(text)
     except Exception as error:  # the library raises nothing narrower
         raise FolderError(f"{path} is no tokenizer.json: {error}; get it again") from error
@@ -111,6 +113,18 @@ def _read_tokenizer(folder: Path, vocabulary: int) -> tuple[str, int]:
         )
     _check_names(folder, ids)
     return text, size
+
+
+def _with_rows(text: str, vocabulary: int, rowless: tuple[str, ...]) -> str:
+    """A tokenizer.json without those of the tokens `rowless` that the vocabulary ends before; else as it is."""
+    if not any(token in text for token in rowless):
+        return text
+    value = cast(dict[str, Any], json.loads(text))
+    added = cast(list[dict[str, Any]], value["added_tokens"])
+    kept = [token for token in added if token["content"] not in rowless or token["id"] < vocabulary]
+    if len(kept) == len(added):
+        return text
+    return json.dumps(value | {"added_tokens": kept}, ensure_ascii=False, indent=2)
 
 
 def _check_names(folder: Path, ids: Mapping[str, int]) -> None:

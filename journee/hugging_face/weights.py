@@ -137,7 +137,10 @@ class _Reader:
     def parameters(self) -> Iterator[tuple[str, Tensor]]:
         for name in self.expected:
             module, _, kind = name.rpartition(".")
-            yield name, self._fitted(name, self._value(module, kind))
+            value = self._value(module, kind)
+            if self.shape.unit_norms and module.endswith(("norm", "_after")):
+                value = 1 + value
+            yield name, self._fitted(name, value)
 
     def check_nothing_left(self) -> None:
         head = "lm_head.weight"

@@ -42,6 +42,8 @@ WIDTHS = {
     "eos_token_id": 0,
     "pad_token_id": None,
 }
+GEMMA_WIDTHS = {**WIDTHS, "head_dim": 16, "num_hidden_layers": 3, "sliding_window": 8, "query_pre_attn_scalar": 24,
+                "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}  # fmt: skip
 GPT2_WIDTHS = {"vocab_size": PADDED, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT,
                "bos_token_id": 0, "eos_token_id": 0}  # fmt: skip
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 4.0}
@@ -52,7 +54,7 @@ YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_pos
 
 def make_model(kind: str, **settings: Any) -> Any:
     """A model of transformers with random weights, none like another, in float32."""
-    widths = GPT2_WIDTHS if kind == "gpt2" else WIDTHS
+    widths = {"gpt2": GPT2_WIDTHS, "gemma3_text": GEMMA_WIDTHS}.get(kind, WIDTHS)
     config = transformers.AutoConfig.for_model(kind, **{**widths, **settings})
     torch.manual_seed(1)
     model: Any = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")

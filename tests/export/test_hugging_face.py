@@ -24,6 +24,7 @@ from journee.hugging_face.architectures import ARCHITECTURES
 from journee.hugging_face.folder import read_folder
 from journee_deploy.bundle import open_bundle
 from journee_deploy.loading import load
+from journee_deploy.runtime import OpenOptions, Step, find_runtime
 from journee_export.command import main
 from journee_export.graph import build_graph
 from journee_export.session import GraphSession
@@ -49,6 +50,10 @@ TOLERANCE = 1e-5
 """Of the decoder, to transformers; logits reach about 5."""
 GRAPHS = 1e-4
 """Of the graphs, to transformers."""
+GEMMA_ROTATIONS = {
+    "full_attention": {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+}
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", {}),
@@ -61,6 +66,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama, llama3": ("llama", {"rope_parameters": LLAMA3}),
     "llama, yarn": ("llama", {"rope_parameters": YARN}),
     "llama, yarn with mscale": ("llama", {"rope_parameters": YARN | {"mscale": 0.7, "mscale_all_dim": 0.4}}),
+    "mistral, without a window": ("mistral", {"sliding_window": None}),
+    "mistral, a window": ("mistral", {"sliding_window": 8}),
+    "mistral, a window longer than the text": ("mistral", {"sliding_window": 64, "head_dim": 32}),
     "qwen2": ("qwen2", {}),
     "qwen2, tied": ("qwen2", {"tie_word_embeddings": True}),
     "qwen2, windows above": ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}),
@@ -68,8 +76,18 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3, biases": ("qwen3", {"head_dim": 16, "attention_bias": True, "rope_parameters": YARN}),
     "gpt2": ("gpt2", {}),
     "gpt2, untied": ("gpt2", {"tie_word_embeddings": False, "n_inner": 48, "activation_function": "gelu"}),
+    "gemma3_text": ("gemma3_text", {}),
+    "gemma3_text, untied": ("gemma3_text", {"tie_word_embeddings": False}),
+    "gemma3_text, wide layers scaled": ("gemma3_text", {"rope_parameters": GEMMA_ROTATIONS}),
 }
-EXPORTED = {"llama": "llama, yarn", "qwen2": "qwen2, windows above", "qwen3": "qwen3", "gpt2": "gpt2"}
+EXPORTED = {
+    "llama": "llama, yarn",
+    "mistral": "mistral, a window",
+    "qwen2": "qwen2, windows above",
+    "qwen3": "qwen3",
+    "gpt2": "gpt2",
+    "gemma3_text": "gemma3_text",
+}
 """What is exported of each architecture."""
 
 
@@ -150,6 +168,30 @@ def test_greedy_text_is_that_of_transformers_whoever_drafts(exported: Exported) 
     assert found.report.row_rule is not None
 
 
+@pytest.mark.parametrize("cache", ["concat-fp32", "shared-fp32"])
+def test_a_rewind_goes_on_from_where_it_says(exported: Exported, cache: str) -> None:
+    """Past a window too, and further back than the window reaches."""
+    text = np.random.default_rng(4).integers(0, TOKENS, 60).tolist()
+    other = [*text[:20], *np.random.default_rng(5).integers(0, TOKENS, 40).tolist()]
+    expected = {name: reference(exported.model, torch.tensor(tokens)).numpy() for name, tokens in
+                (("text", text), ("other", other))}  # fmt: skip
+    options = OpenOptions("cpu", graph=cache)
+    model = find_runtime("onnxruntime").open(exported.bundle / "target", "target", options)
+    try:
+        for name, tokens, start, end in (
+            ("text", text, 0, 50),
+            ("text", text, 45, 52),
+            ("other", other, 20, 30),
+            ("other", other, 30, 60),
+            ("text", text, 20, 21),
+        ):
+            (rows,) = model.run([Step(0, tuple(tokens[start:end]), start, end - start)])
+            assert np.abs(rows - expected[name][start:end]).max() < GRAPHS
+        model.release(0)
+    finally:
+        model.close()
+
+
 def test_the_manifest_says_what_it_was_made_from(exported: Exported) -> None:
     record = open_bundle(exported.bundle).role("target").record
     assert (record.vocabulary_size, record.context_length) == (TOKENS, CONTEXT)
@@ -159,6 +201,10 @@ def test_the_manifest_says_what_it_was_made_from(exported: Exported) -> None:
     assert record.source.config["model_type"] == exported.model.config.model_type
     assert [graph.cache for graph in record.graphs] == ["concat", "shared"]
     assert all(found.difference <= found.tolerance for graph in record.graphs for found in graph.parity)
+    windows = {window for window in read_folder(exported.folder).decoder.config.windows if window}
+    for graph in record.graphs:
+        cases = {found.case for found in graph.parity}
+        assert {f"beyond the window of {window}" for window in windows} <= cases
     config = json.loads((exported.bundle / "target/config.json").read_text())
     assert (config["vocab_size"], config["model_type"]) == (TOKENS, exported.model.config.model_type)
     assert config["transformers.js_config"]["use_external_data_format"] == {"model.onnx": 1}
@@ -260,17 +306,46 @@ def test_gpt2_without_its_prefix_and_with_old_buffers(bare: bool, tmp_path: Path
     assert all(torch.equal(expected[name], value) for name, value in found.decoder.state_dict().items())
 
 
+def test_older_gemmas_name_rotation_and_windows_otherwise(tmp_path: Path) -> None:
+    kinds = [*["sliding_attention"] * 5, "full_attention"]
+    scaled = {"num_hidden_layers": 6, "layer_types": kinds, "rope_parameters": GEMMA_ROTATIONS}
+    folder = save(make_model("gemma3_text", **scaled), tmp_path / "model")
+    expected = read_folder(folder).decoder.config
+    assert expected.windows == (8, 8, 8, 8, 8, None)
+    old = {"rope_theta": 1e6, "rope_local_base_freq": 1e4, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}
+    change(folder / "config.json", rope_parameters=None, layer_types=None, sliding_window_pattern=6, **old)
+    assert read_folder(folder).decoder.config == expected
+
+
+def test_a_token_of_images_without_a_row_is_taken_out(tmp_path: Path) -> None:
+    text = more_tokens("<image_soft_token>")
+    narrow = read_folder(save(make_model("gemma3_text", vocab_size=TOKENS), tmp_path / "narrow", text))
+    assert "<image_soft_token>" not in narrow.tokenizer
+    wide = read_folder(save(make_model("gemma3_text"), tmp_path / "wide", text))
+    assert wide.tokenizer == text
+    assert (narrow.decoder.config.vocab_size, wide.decoder.config.vocab_size) == (TOKENS, TOKENS + 1)
+
+
 @pytest.mark.parametrize(
-    ("changed", "expected"),
+    ("kind", "changed", "expected"),
     [
-        ({"scale_attn_weights": False}, "scale_attn_weights is false"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx is true"),
-        ({"add_cross_attention": True}, "add_cross_attention is true"),
-        ({"n_head": 5}, "n_head is 5; expected a divisor of n_embd, which is 64"),
+        ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights is false"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx is true"),
+        ("gpt2", {"add_cross_attention": True}, "add_cross_attention is true"),
+        ("gpt2", {"n_head": 5}, "n_head is 5; expected a divisor of n_embd, which is 64"),
+        ("gemma3_text", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping is 50.0"),
+        ("gemma3_text", {"final_logit_softcapping": 30.0}, "final_logit_softcapping is 30.0"),
+        ("gemma3_text", {"use_bidirectional_attention": True}, "use_bidirectional_attention is true"),
+        ("gemma3_text", {"layer_types": ["full_attention"]}, "expected one of full_attention, sliding_attention for"),
+        ("gemma3_text", {"model_type": "gemma3"}, "gemma3_text is the text's part"),
+        ("mistral", {"layer_types": ["full_attention"]}, "a Mistral model has one window for all layers"),
+        ("mistral", {"sliding_window": 0}, "sliding_window is 0; expected a whole number of at least 1"),
     ],
 )
-def test_gpt2_otherwise_is_refused(changed: dict[str, Any], expected: str, tmp_path: Path) -> None:
-    folder = save(make_model("gpt2"), tmp_path / "model")
+def test_what_an_architecture_does_not_have_is_refused(
+    kind: str, changed: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    folder = save(make_model(kind), tmp_path / "model")
     settings(**changed)(folder)
     assert expected in refusal(folder, tmp_path / "bundle")
 
@@ -312,14 +387,19 @@ def weights(change_them: Callable[[dict[str, torch.Tensor]], object]) -> Callabl
     return rewrite
 
 
-def other_tokenizer(folder: Path) -> None:
+def more_tokens(*contents: str) -> str:
+    """The tokenizer with special tokens behind its own."""
     text = json.loads(tokenizer_text())
     text["added_tokens"] += [
-        {"id": TOKENS + more, "content": f"<extra {more}>", "single_word": False, "lstrip": False, "rstrip": False,
+        {"id": TOKENS + place, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
          "normalized": False, "special": True}
-        for more in range(9)
+        for place, content in enumerate(contents)
     ]  # fmt: skip
-    (folder / "tokenizer.json").write_text(json.dumps(text))
+    return json.dumps(text)
+
+
+def other_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text(more_tokens(*(f"<extra {more}>" for more in range(9))))
 
 
 def truncated(folder: Path) -> None:
