@@ -28,7 +28,7 @@ Graph = Callable[[Mapping[str, Array]], dict[str, Array]]
 
 ROUGH = 0.5
 """The largest mean TV between a quantized draft and itself in float32."""
-FAR = 4096
+FAR = 2048
 """Tokens that a case is long at most, but for what a window asks."""
 SPARE = 3
 LOUD = 1e4
