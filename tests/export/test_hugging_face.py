@@ -19,6 +19,7 @@ import pytest
 import safetensors.torch
 import torch
 from click.testing import CliRunner, Result
+from torch.nn import functional
 
 from journee.hugging_face.architectures import ARCHITECTURES
 from journee.hugging_face.folder import read_folder
@@ -105,6 +106,20 @@ def test_the_decoder_computes_what_transformers_computes(variant: str, tmp_path:
             logits, past = decoder(tokens[None, start:end], torch.ones(1, end, dtype=torch.int64), rows, past)
             found.append(logits[0])
     assert float((torch.cat(found) - expected).abs().max()) < TOLERANCE
+
+
+def test_padding_in_the_past_moves_no_window(tmp_path: Path) -> None:
+    """A window of 8 with 5 places of padding in the past reads the 7 tokens before a row, as without them."""
+    model = make_model("mistral", sliding_window=8)
+    decoder = read_folder(save(model, tmp_path / "model")).decoder
+    tokens = torch.randint(0, TOKENS, (1, 24), generator=torch.Generator().manual_seed(6))
+    rows = torch.arange(24)[None]
+    with torch.inference_mode():
+        _, past = decoder(tokens[:, :20], torch.ones(1, 20, dtype=torch.int64), rows[:, :20], decoder.empty_cache())
+        padded = [(functional.pad(key, (0, 0, 0, 5)), functional.pad(value, (0, 0, 0, 5))) for key, value in past]
+        mask = torch.tensor([[1] * 20 + [0] * 5 + [1] * 4])
+        found, _ = decoder(tokens[:, 20:], mask, rows[:, 20:], padded)
+    assert float((found[0] - reference(model, tokens[0])[20:]).abs().max()) < TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -348,6 +363,17 @@ def test_what_an_architecture_does_not_have_is_refused(
     folder = save(make_model(kind), tmp_path / "model")
     settings(**changed)(folder)
     assert expected in refusal(folder, tmp_path / "bundle")
+
+
+def test_pages_get_foreign_models_too(tmp_path: Path) -> None:
+    folder = save(make_model("gemma3_text", num_hidden_layers=2, layer_types=["sliding_attention", "full_attention"]),
+                  tmp_path / "model")  # fmt: skip
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    result = export(folder, tmp_path / "page", "--for", "web", "--weights", "int8")
+    assert result.exit_code == 0, result.output
+    (graph,) = open_bundle(tmp_path / "page").role("target").record.graphs
+    assert graph.stored is not None
+    assert (tmp_path / "page/target/chat_template.jinja").read_text() == "{{ messages }}"
 
 
 def settings(**values: Any) -> Callable[[Path], None]:
