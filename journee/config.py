@@ -7,6 +7,7 @@ training TOML, so both directions refuse what they don't know by name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any
@@ -85,6 +86,21 @@ class ModelConfig:
     def kv_dim(self) -> int:
         """Channels of all key heads together."""
         return self.kv_heads * self.head_dim
+
+    @property
+    def attention_scale(self) -> float:
+        """What the products of queries and keys are multiplied by."""
+        return 1 / math.sqrt(self.head_dim)
+
+    @property
+    def windows(self) -> tuple[None, ...]:
+        """Every layer sees the whole text before a row."""
+        return (None,) * self.layers
+
+    @property
+    def learned_positions(self) -> bool:
+        """Positions rotate the heads."""
+        return False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and one nested dictionary (or None) under `moe`."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from journee.config import ModelConfig
+from journee.causal import Shape
 from journee.model import Decoder
 from journee.tokenizer import Tokens
 
@@ -35,7 +35,7 @@ def bits_per_byte(total_nats: float, texts: list[str]) -> float:
     return total_nats / math.log(2) / sum(len(text.encode()) for text in texts)
 
 
-def evaluation_length(config: ModelConfig) -> int:
+def evaluation_length(config: Shape) -> int:
     """The length of windows on which a model is judged."""
     return min(LONGEST_WINDOW, config.context_length)
 

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from journee.attention import Attention, Cache, rotary_tables, visible_keys
+from journee.causal import CausalDecoder
 from journee.config import ModelConfig
 from journee.feed_forward import FeedForward
 from journee.moe import SparseMoE
@@ -65,7 +66,7 @@ class Block(nn.Module):
         return fed
 
 
-class Decoder(nn.Module):
+class Decoder(CausalDecoder):
     """A decoder-only transformer with the shape that `config` describes; parameters in float32."""
 
     rotary_cos: Tensor
@@ -73,7 +74,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.config = config
+        self._config = config
         self.embedding = nn.Embedding(config.vocab_size, config.dim)
         self.blocks = nn.ModuleList(Block(config, index) for index in range(config.layers))
         self.norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
@@ -82,6 +83,11 @@ class Decoder(nn.Module):
         self.register_buffer("rotary_cos", cos, persistent=False)
         self.register_buffer("rotary_sin", sin, persistent=False)
         self._initialize()
+
+    @property
+    def config(self) -> ModelConfig:
+        """The shape."""
+        return self._config
 
     @property
     def mixture(self) -> SparseMoE | None:
@@ -93,18 +99,6 @@ class Decoder(nn.Module):
         for module in self.modules():
             if isinstance(module, Attention):
                 module.export_ops = chosen
-
-    def empty_cache(self, batch: int = 1) -> list[Cache]:
-        """A past of length 0."""
-        shape = (batch, self.config.kv_heads, 0, self.config.head_dim)
-        return [(torch.zeros(shape), torch.zeros(shape)) for _ in range(self.config.layers)]
-
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, past: Sequence[Cache]
-    ) -> tuple[Tensor, list[Cache]]:
-        """Logits of every row, and the cache grown by them; shapes in the module's contract."""
-        states, present = self.hidden(input_ids, attention_mask, position_ids, past)
-        return self.head(states), present
 
     def hidden(
         self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, past: Sequence[Cache]

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import onnx_ir as ir
 
-from journee.model import Decoder
+from journee.causal import CausalDecoder
 from journee_export.graph import weight_values
 
 ALIGNMENT = 16
 
 
-def write_chunked(model: ir.Model, decoder: Decoder, folder: Path, graph: str, chunk: int) -> tuple[str, ...]:
+def write_chunked(model: ir.Model, decoder: CausalDecoder, folder: Path, graph: str, chunk: int) -> tuple[str, ...]:
     """Write `model` as the file `graph` in `folder`, and its weights beside it in chunks of up to `chunk` bytes; the
     chunks' names.
     """
     names: list[str] = []
-    for values in _cut(weight_values(model, decoder), chunk):
+    for values in cut(weight_values(model, decoder), chunk):
         names.append(f"{graph}_data" + (f"_{len(names)}" if names else ""))
         _write(folder, names[-1], values)
     proto = ir.serde.serialize_model(model)
@@ -31,7 +31,8 @@ def write_chunked(model: ir.Model, decoder: Decoder, folder: Path, graph: str, c
     return tuple(names)
 
 
-def _cut(values: Sequence[ir.Value], chunk: int) -> Iterator[list[ir.Value]]:
+def cut(values: Sequence[ir.Value], chunk: int) -> Iterator[list[ir.Value]]:
+    """The values in order, as many together as `chunk` bytes hold; one that is larger alone, by itself."""
     held: list[ir.Value] = []
     for value in values:
         if held and sum(map(_room, held)) + _room(value) > chunk:

@@ -19,7 +19,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.passes.common import CheckerPass, ClearMetadataAndDocStringPass, InlinePass
 
-from journee.model import Decoder
+from journee.causal import CausalDecoder
 from journee_export.errors import ExportError, foreign
 from journee_export.quantize import base_name
 from journee_export.router_op import DOMAIN, NAME, add_router
@@ -34,12 +34,12 @@ IR_VERSION = 12
 Router = Literal["function", "inlined", "none"]
 
 
-def build_graph(decoder: Decoder, inline: bool = False) -> ir.Model:
+def build_graph(decoder: CausalDecoder, inline: bool = False) -> ir.Model:
     """The ONNX model of `decoder`, weights in memory; `inline` leaves no custom op."""
     return finish(trace(decoder), decoder, inline)
 
 
-def finish(model: ir.Model, decoder: Decoder, inline: bool = False) -> ir.Model:
+def finish(model: ir.Model, decoder: CausalDecoder, inline: bool = False) -> ir.Model:
     """Make the graph that ships of the one that `trace` gave for `decoder`; `model` itself is changed and returned."""
     ClearMetadataAndDocStringPass()(model)
     _name_weights(model, decoder)
@@ -65,33 +65,33 @@ def count_operators(model: ir.Model) -> dict[str, int]:
     return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))
 
 
-def weight_values(model: ir.Model, decoder: Decoder) -> list[ir.Value]:
+def weight_values(model: ir.Model, decoder: CausalDecoder) -> list[ir.Value]:
     """The initializers that hold parameters, in the parameters' order: the same for every variant of a role."""
     order = {name: at for at, name in enumerate(_names(decoder))}
     found = [value for name, value in model.graph.initializers.items() if base_name(name) in order]
     return sorted(found, key=lambda value: (order[base_name(value.name or "")], value.name or ""))
 
 
-def _names(decoder: Decoder) -> list[str]:
+def _names(decoder: CausalDecoder) -> list[str]:
     return [name for parameter in _parameters(decoder) for name in (parameter, f"{parameter}.transposed")]
 
 
-def _parameters(decoder: Decoder) -> dict[str, NDArray[Any]]:
+def _parameters(decoder: CausalDecoder) -> dict[str, NDArray[Any]]:
     tensors = {**dict(decoder.named_parameters()), **dict(decoder.named_buffers())}
     return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
 
 
-def _name_weights(model: ir.Model, decoder: Decoder) -> None:
-    known: dict[str, str] = {}
+def _name_weights(model: ir.Model, decoder: CausalDecoder) -> None:
+    known: dict[str, list[str]] = {}  # equal parameters, such as biases of zeros, each have a name of their own
     for name, array in _parameters(decoder).items():
-        known.setdefault(_content(array), name)
+        known.setdefault(_content(array), []).append(name)
         if array.ndim == 2:
-            known.setdefault(_content(array.T), f"{name}.transposed")
+            known.setdefault(_content(array.T), []).append(f"{name}.transposed")
     for value in list(model.graph.initializers.values()):
         assert value.const_value is not None
         array = value.const_value.numpy()
         if found := known.get(_content(array)):
-            value.name = found
+            value.name = found.pop(0)
         elif array.nbytes > LARGEST_CONSTANT:
             raise ExportError(
                 f"the graph holds {value.name} {array.shape}, which is no parameter of the model; "

@@ -1,12 +1,13 @@
 """The files beside a role's graph, named and filled as optimum and transformers.js expect.
 
 `config.json` uses transformers' names (`hidden_size`, `num_hidden_layers`, ...), with the model type
-"journee".
+"journee". A foreign model keeps its own files, so that other software knows its architecture.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from journee.config import ModelConfig
@@ -22,12 +23,29 @@ def write_model_folder(folder: Path, source: RoleSource, dtype: str, graph: str,
     """Write config, generation config and the tokenizer's two files into `folder`, in UTF-8 with plain
     newlines. `graph` is the portable graph's file, which has its weights in so many `chunks`.
     """
+    (folder / "tokenizer.json").write_bytes(source.tokenizer.encode())
+    if source.files is not None:
+        _write_foreign(folder, source.files, _for_transformers_js(dtype, graph, chunks))
+        return
     token, token_id = source.end_of_text
     config = source.decoder.config
+    assert isinstance(config, ModelConfig)
     _write(folder / "config.json", model_config(config, token_id, dtype, graph, chunks))
     _write(folder / "generation_config.json", {"bos_token_id": token_id, "eos_token_id": token_id})
     _write(folder / "tokenizer_config.json", tokenizer_config(config, token))
-    (folder / "tokenizer.json").write_bytes(source.tokenizer.encode())
+
+
+def _write_foreign(folder: Path, files: Mapping[str, Mapping[str, Json] | str], added: Mapping[str, Json]) -> None:
+    for name, content in files.items():
+        if isinstance(content, str):
+            (folder / name).write_bytes(content.encode())
+        else:
+            _write(folder / name, {**content, **added} if name == "config.json" else content)
+
+
+def _for_transformers_js(dtype: str, graph: str, chunks: int) -> dict[str, Json]:
+    """What config.json says to transformers.js."""
+    return {"transformers.js_config": {"dtype": dtype, "use_external_data_format": {graph: chunks}}}
 
 
 def model_config(config: ModelConfig, end_of_text: int, dtype: str, graph: str, chunks: int) -> dict[str, Json]:
@@ -51,10 +69,7 @@ def model_config(config: ModelConfig, end_of_text: int, dtype: str, graph: str, 
         "bos_token_id": end_of_text,
         "eos_token_id": end_of_text,
         "torch_dtype": "float32",
-        "transformers.js_config": {
-            "dtype": dtype,
-            "use_external_data_format": {graph: chunks},
-        },
+        **_for_transformers_js(dtype, graph, chunks),
         **_mixture(config),
     }
 
@@ -82,5 +97,5 @@ def _mixture(config: ModelConfig) -> dict[str, Json]:
     }
 
 
-def _write(path: Path, content: dict[str, Json]) -> None:
+def _write(path: Path, content: Mapping[str, Json]) -> None:
     path.write_bytes((json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())

@@ -11,7 +11,7 @@ from pathlib import Path
 from journee_deploy.manifest import GraphRecord
 from journee_export.chunks import write_chunked
 from journee_export.graph import build_graph, count_operators, router_kind
-from journee_export.parity import always_kept, measure, require
+from journee_export.parity import CASES, always_kept, measure, require, window_cases
 from journee_export.rounding import SUFFIXES, Storage, demand_rows_kept, rounded_weights, shrink, with_weights
 from journee_export.session import GraphSession
 from journee_export.source import RoleSource
@@ -41,7 +41,8 @@ def write_page_graph(folder: Path, source: RoleSource, options: PageOptions, inl
     demand_rows_kept(model, input_names(layers).rows_kept)
     file = f"model{SUFFIXES[options.storage]}.onnx"
     chunks = write_chunked(model, decoder, folder / "onnx", file, options.chunk)
-    parity = measure(decoder, always_kept(GraphSession(folder / "onnx" / file), layers))
+    graph = always_kept(GraphSession(folder / "onnx" / file), layers)
+    parity = measure(decoder, graph, (*CASES, *window_cases(decoder.config)))
     require(parity)
     return GraphRecord(
         id=f"page{SUFFIXES[options.storage].replace('_', '-')}",

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from journee.model import Decoder
+from journee.causal import CausalDecoder, Shape
 from journee_deploy.manifest import Parity
 from journee_export.errors import ExportError
 from journee_export.trace import POSITIONS, input_names, output_names
@@ -28,6 +28,8 @@ Graph = Callable[[Mapping[str, Array]], dict[str, Array]]
 
 ROUGH = 0.5
 """The largest mean TV between a quantized draft and itself in float32."""
+FAR = 2048
+"""Tokens that a case is long at most, but for what a window asks."""
 SPARE = 3
 LOUD = 1e4
 TOLERANCE = 1e-4
@@ -83,9 +85,20 @@ class Alone:
 
 
 def shared_cases(context_length: int) -> tuple[Case, ...]:
-    """SHARED_CASES, and a run that ends with the context: after all of it, since positions can't be chosen."""
+    """SHARED_CASES, and a run that ends with the context: after all of it, since positions can't be chosen. In a
+    context longer than FAR it ends there: all of it would take longer than anyone waits.
+    """
     rows = min(4, context_length)
-    return (*SHARED_CASES, Case("end of the context", past=(context_length - rows,), rows=(rows,)))
+    name, end = ("end of the context", context_length) if context_length <= FAR else ("far in the context", FAR)
+    return (*SHARED_CASES, Case(name, past=(end - rows,), rows=(rows,)))
+
+
+def window_cases(config: Shape) -> tuple[Case, ...]:
+    """Runs that reach further than each window of a model does, and end behind it."""
+    windows = sorted(
+        {window for window in config.windows if window is not None and window + 8 <= config.context_length}
+    )
+    return tuple(Case(f"beyond the window of {window}", past=(window + 3,), rows=(5,)) for window in windows)
 
 
 def as_concat(graph: Graph, layers: int) -> Graph:
@@ -119,12 +132,12 @@ def always_kept(graph: Graph, layers: int) -> Graph:
     return run
 
 
-def measure(decoder: Decoder, graph: Graph, cases: Sequence[Case] = CASES) -> tuple[Parity, ...]:
+def measure(decoder: CausalDecoder, graph: Graph, cases: Sequence[Case] = CASES) -> tuple[Parity, ...]:
     """The difference of every case, beside what it may be."""
     return tuple(Parity(case.name, _difference(decoder, graph, case), case.tolerance) for case in cases)
 
 
-def measure_rough(decoder: Decoder, graph: Graph, cases: Sequence[Case]) -> tuple[Parity, ...]:
+def measure_rough(decoder: CausalDecoder, graph: Graph, cases: Sequence[Case]) -> tuple[Parity, ...]:
     """How far a quantized graph's distributions are from the model's own: the mean TV over the rows of all cases.
 
     No draft needs to be near; one that is further than ROUGH from itself in float32 was not quantized but broken.
@@ -165,12 +178,12 @@ def require(parity: Sequence[Parity]) -> None:
         )
 
 
-def _difference(decoder: Decoder, graph: Graph, case: Case) -> float:
+def _difference(decoder: CausalDecoder, graph: Graph, case: Case) -> float:
     sequences, outputs = _run(decoder, graph, case)
     return max(_differences(decoder, case, sequences, outputs))
 
 
-def _run(decoder: Decoder, graph: Graph, case: Case) -> tuple[list[Alone], dict[str, Array]]:
+def _run(decoder: CausalDecoder, graph: Graph, case: Case) -> tuple[list[Alone], dict[str, Array]]:
     """Each sequence of a case by itself, and what the graph makes of them together."""
     chance = np.random.default_rng(0)
     sequences = [
@@ -179,7 +192,7 @@ def _run(decoder: Decoder, graph: Graph, case: Case) -> tuple[list[Alone], dict[
     return sequences, graph(_feeds(decoder, chance, case, sequences))
 
 
-def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_end: bool) -> Alone:
+def _reference(decoder: CausalDecoder, chance: np.random.Generator, length: int, at_end: bool) -> Alone:
     first = decoder.config.context_length - length if at_end else 0
     tokens = chance.integers(0, decoder.config.vocab_size, length)
     positions = np.arange(first, first + length)
@@ -190,7 +203,9 @@ def _reference(decoder: Decoder, chance: np.random.Generator, length: int, at_en
     return Alone(tokens, positions, logits[0].numpy(), held)
 
 
-def _feeds(decoder: Decoder, chance: np.random.Generator, case: Case, sequences: Sequence[Alone]) -> dict[str, Array]:
+def _feeds(
+    decoder: CausalDecoder, chance: np.random.Generator, case: Case, sequences: Sequence[Alone]
+) -> dict[str, Array]:
     config, names = decoder.config, input_names(decoder.config.layers)
     batch, past, rows = len(sequences), max(case.past), max(case.rows)
     tokens = chance.integers(0, config.vocab_size, (batch, rows))
@@ -210,7 +225,9 @@ def _feeds(decoder: Decoder, chance: np.random.Generator, case: Case, sequences:
     return feeds
 
 
-def _differences(decoder: Decoder, case: Case, sequences: Sequence[Alone], outputs: Mapping[str, Array]) -> list[float]:
+def _differences(
+    decoder: CausalDecoder, case: Case, sequences: Sequence[Alone], outputs: Mapping[str, Array]
+) -> list[float]:
     names = output_names(decoder.config.layers)
     past, rows = max(case.past), max(case.rows)
     kept = case.kept or rows

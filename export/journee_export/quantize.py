@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import onnx_ir as ir
 
 from journee_export.errors import foreign
@@ -26,6 +27,7 @@ def quantize(model: ir.Model, precision: Precision) -> ir.Model:
     """The graph with quantized matrices; `model` stays as it is, and at float32 is given back."""
     if precision == "float32":
         return model
+    model = _with_own_head(model)
     proto = ir.serde.serialize_model(model)
     with foreign("quantizing the draft with ONNX Runtime"):
         quantizer: Any = block_quantizer(
@@ -33,6 +35,28 @@ def quantize(model: ir.Model, precision: Precision) -> ir.Model:
         )
         quantizer.process()
     return ir.serde.deserialize_model(quantizer.model.model)
+
+
+def _with_own_head(model: ir.Model) -> ir.Model:
+    """A head that is the embedding transposed as a matrix of its own, which is what can be quantized."""
+    changed = model.clone()
+    graph = changed.graph
+    for node in [node for node in graph if node.op_type == "Transpose"]:
+        (source,), (result,) = node.inputs, node.outputs
+        if source is None or source.const_value is None or result.is_graph_output():
+            continue
+        matrix = np.ascontiguousarray(source.const_value.numpy().T)
+        name = f"{source.name}.transposed"
+        value = ir.Value(
+            name=name,
+            const_value=ir.tensor(matrix, name=name),
+            type=source.type,
+            shape=ir.Shape(matrix.shape),
+        )
+        graph.register_initializer(value)
+        ir.convenience.replace_all_uses_with(result, value)
+        graph.remove(node, safe=True)
+    return changed
 
 
 def base_name(name: str) -> str:

@@ -12,7 +12,7 @@ from journee_deploy.manifest import GraphRecord, Parity, RoleRecord
 from journee_export.graph import build_graph, count_operators, router_kind
 from journee_export.model_folder import DTYPES, write_model_folder
 from journee_export.page import PageOptions, write_page_graph
-from journee_export.parity import CASES, as_concat, measure, measure_rough, require, shared_cases
+from journee_export.parity import CASES, as_concat, measure, measure_rough, require, shared_cases, window_cases
 from journee_export.quantize import ACCURACY_LEVEL, SUFFIXES, quantize
 from journee_export.session import GraphSession
 from journee_export.shared_cache import LEAST_ROWS, share_cache, shared_input_names, why_not_shared
@@ -36,7 +36,6 @@ def write_role(
         graph = write_page_graph(folder, source, page, inline)
         write_model_folder(folder, source, DTYPES[page.storage], Path(graph.file).name, len(graph.weights))
         return _role_record(name, source, (graph,))
-    write_model_folder(folder, source, DTYPES[source.precision], f"model{SUFFIXES[source.precision]}.onnx")
     say(f"Tracing the {name}")
     models = {"concat": build_graph(source.decoder, inline)}
     if reason := why_not_shared(source.decoder.config):
@@ -48,6 +47,7 @@ def write_role(
         say(f"Quantizing the {name} to {source.precision}")
     say(f"Comparing the {name} with PyTorch")
     graphs = [_write(folder, source, cache, quantize(model, source.precision)) for cache, model in models.items()]
+    write_model_folder(folder, source, DTYPES[source.precision], Path(graphs[0].file).name, len(graphs[0].weights))
     return _role_record(name, source, tuple(graphs))
 
 
@@ -55,7 +55,7 @@ def _write(folder: Path, source: RoleSource, cache: str, model: ir.Model) -> Gra
     """One variant of the graph; all share a weights file."""
     suffix = SUFFIXES[source.precision]
     file, weights = f"model{'_shared' if cache == 'shared' else ''}{suffix}.onnx", f"model{suffix}.onnx_data"
-    write_graph(model, source.decoder, folder / "onnx", file, weights)
+    written = write_graph(model, source.decoder, folder / "onnx", file, weights)
     parity = _compared(source, cache, GraphSession(folder / "onnx" / file))
     require(parity)
     layers = source.decoder.config.layers
@@ -67,7 +67,7 @@ def _write(folder: Path, source: RoleSource, cache: str, model: ir.Model) -> Gra
         accuracy_level=None if source.precision == "float32" else ACCURACY_LEVEL,
         router=router_kind(model),
         file=f"{folder.name}/onnx/{file}",
-        weights=(f"{folder.name}/onnx/{weights}",),
+        weights=tuple(f"{folder.name}/onnx/{name}" for name in written),
         inputs=shared_input_names(layers) if cache == "shared" else input_names(layers),
         outputs=output_names(layers),
         operators=count_operators(model),
@@ -80,7 +80,7 @@ def _compared(source: RoleSource, cache: str, session: GraphSession) -> tuple[Pa
     config = source.decoder.config
     shared = cache == "shared"
     graph = as_concat(session, config.layers) if shared else session
-    cases = shared_cases(config.context_length) if shared else CASES
+    cases = (*(shared_cases(config.context_length) if shared else CASES), *window_cases(config))
     return (measure if source.precision == "float32" else measure_rough)(source.decoder, graph, cases)
 
 
@@ -94,7 +94,7 @@ def _role_record(name: str, source: RoleSource, graphs: tuple[GraphRecord, ...])
         head_dim=config.head_dim,
         parameters=sum(parameter.numel() for parameter in source.decoder.parameters()),
         dtype="float32",
-        end_of_sequence=(source.end_of_text[1],),
+        end_of_sequence=source.ends,
         tokenizer=f"{name}/tokenizer.json",
         vocabulary_hash=tokenizer_hash(source.tokenizer),
         corpus_hash=source.corpus_hash,

@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from onnx_ir.passes.common import CheckerPass
 
-from journee.model import Decoder
+from journee.causal import CausalDecoder
 from journee_export.errors import ExportError, foreign
 
 Storage = Literal["float16", "int8"]
@@ -56,7 +56,7 @@ class Rounded:
         return self.scales[None, :] if scales and self.scales is not None else np.ascontiguousarray(self.values.T)
 
 
-def rounded_weights(decoder: Decoder, storage: Storage) -> dict[str, Rounded]:
+def rounded_weights(decoder: CausalDecoder, storage: Storage) -> dict[str, Rounded]:
     """What is rounded, by parameter or buffer; ExportError for weights that float16 can't hold."""
     found: dict[str, Rounded] = {}
     for name, parameter in decoder.named_parameters():
@@ -68,7 +68,7 @@ def rounded_weights(decoder: Decoder, storage: Storage) -> dict[str, Rounded]:
     return found
 
 
-def with_weights(decoder: Decoder, rounded: Mapping[str, Rounded]) -> Decoder:
+def with_weights(decoder: CausalDecoder, rounded: Mapping[str, Rounded]) -> CausalDecoder:
     """The model that the rounded weights are; `decoder` stays as it is."""
     changed = copy.deepcopy(decoder)
     tensors = {**dict(changed.named_parameters()), **dict(changed.named_buffers())}

@@ -10,6 +10,7 @@ from rich.status import Status
 
 from journee.checkpoint import CheckpointError
 from journee.config import ConfigError
+from journee.hugging_face.errors import FolderError
 from journee_deploy.bundle import BundleError
 from journee_deploy.runtime import RuntimeFailure
 from journee_export.bundle import export_bundle
@@ -22,7 +23,7 @@ from journee_export.source import load_sources
 from journee_export.summary import show_summary
 from journee_export.whole_folder import check_destination
 
-EXPECTED = (CheckpointError, ConfigError, ExportError, BundleError, RuntimeFailure)
+EXPECTED = (CheckpointError, ConfigError, FolderError, ExportError, BundleError, RuntimeFailure)
 
 
 def run(
@@ -42,7 +43,7 @@ def run(
     """
     try:
         check_destination(destination, force)
-        with console.status("Reading checkpoints") as status:
+        with console.status("Reading weights") as status:
             roles = load_sources(target, draft, precision)
             options = PageOptions(page[0], int(page[1] * MEBIBYTE)) if page else None
             say = _teller(console, status)

@@ -12,7 +12,8 @@ buffer behind the past and attends causally over both:
 
 capacity is at least past + rows, and past + 2; how many of its positions are past is told by the mask's *length* alone.
 Its values tell padding among the rows, which must come last, from what the mixture is to compute. Positions follow
-from the lengths, so there is no `position_ids`. With a past, ONNX Runtime's CPU kernel takes a batch of one.
+from the lengths, so there is no `position_ids`: neither to rotate by, nor to look up where they are learned. With a
+past, ONNX Runtime's CPU kernel takes a batch of one.
 
 A row run alone gets a row of zeros beside it while it attends, since the kernel multiplies by one row in another order
 than by two. Where the rest of a graph treats a row alone like a row among others, as ONNX Runtime does with packed
@@ -21,7 +22,6 @@ weights, its row rule then asks for no padding: a run of one row is cheaper than
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from typing import Any
 import onnx_ir as ir
 from onnx_ir.passes.common import CheckerPass, RemoveUnusedNodesPass, RemoveUnusedOpsetsPass
 
-from journee.config import ModelConfig
+from journee.causal import Shape
 from journee_deploy.manifest import Inputs
 from journee_export.errors import ExportError, foreign
 from journee_export.trace import POSITIONS, input_names
@@ -48,34 +48,36 @@ def shared_input_names(layers: int) -> Inputs:
     return Inputs(names.tokens, names.mask, None, names.past_keys, names.past_values, names.rows_kept)
 
 
-def why_not_shared(config: ModelConfig) -> str:
+def why_not_shared(config: Shape) -> str:
     """Why a model can't have this variant; empty if it can."""
     if config.head_dim % HEAD_MULTIPLE:
         return f"its heads are {config.head_dim} wide, and GroupQueryAttention wants a multiple of {HEAD_MULTIPLE}"
     return ""
 
 
-def share_cache(model: ir.Model, config: ModelConfig, least_rows: int = LEAST_ROWS) -> ir.Model:
+def share_cache(model: ir.Model, config: Shape, least_rows: int = LEAST_ROWS) -> ir.Model:
     """The variant of a finished `concat` graph; `model` stays as it is.
 
     `least_rows` is how many rows attention gets at least: 1 leaves a row alone, for a draft, which needs no row rule.
     """
     shared = model.clone()
     graph = shared.graph
-    lengths = _lengths(graph, least_rows)
+    lengths = _lengths(graph, least_rows, config.learned_positions)
     found = [node for node in graph if node.op_type == "Attention"]
     if len(found) != config.layers:
         raise ExportError(
             f"the graph has {len(found)} Attention nodes for {config.layers} layers; "
             "check that torch, onnx and onnxscript are the versions in constraints.txt"
         )
-    for node in found:
-        _replace(graph, node, lengths, config)
+    for node, window in zip(found, config.windows, strict=True):
+        _replace(graph, node, lengths, config, window)
     _resize(graph)
+    if lengths.positions is not None:
+        ir.convenience.replace_all_uses_with(_positions(graph), lengths.positions)
     graph.opset_imports[DOMAIN] = 1
     RemoveUnusedNodesPass()(shared)
     RemoveUnusedOpsetsPass()(shared)
-    _drop_positions(graph)
+    graph.inputs.remove(_positions(graph))
     with foreign("checking the shared-buffer graph with ONNX"):
         CheckerPass(full_check=False)(shared)  # ONNX has no shapes for com.microsoft
     return shared
@@ -88,12 +90,13 @@ class Lengths:
     before: ir.Value  # int32 [batch]: positions before the last, padding included
     total: ir.Value  # int32 scalar: past + rows + padding
     padding: ir.Value | None  # int64 [6], of [batch, rows, width]; None where rows are never padded
+    positions: ir.Value | None  # int64 [1, rows]; None where they are only rotated by
     rows: ir.Value  # int64 [1]
     first: ir.Value  # int64 [1], 0
     axis: ir.Value  # int64 [1], that of the rows
 
 
-def _lengths(graph: ir.Graph, least_rows: int) -> Lengths:
+def _lengths(graph: ir.Graph, least_rows: int, learned_positions: bool) -> Lengths:
     mask, tokens = (
         next(value for value in graph.inputs if value.name == name) for name in ("attention_mask", "input_ids")
     )
@@ -116,15 +119,21 @@ def _lengths(graph: ir.Graph, least_rows: int) -> Lengths:
     last = add("Expand", [add("Sub", [total, constant(1)]), batch])
     before = add("Cast", [last], {"to": ir.DataType.INT32})
     scalar = add("Cast", [add("Reshape", [total, constant()])], {"to": ir.DataType.INT32})
-    found = Lengths(before, scalar, padding if least_rows > 1 else None, rows, constant(0), constant(1))
+    zero, one = constant(0), constant(1)
+    positions = None
+    if learned_positions:
+        first, end = (add("Reshape", [value, constant()]) for value in (add("Sub", [length, rows]), length))
+        positions = add("Unsqueeze", [add("Range", [first, end, add("Reshape", [one, constant()])]), zero])
     graph.insert_before(graph[0], nodes)
-    return found
+    return Lengths(before, scalar, padding if least_rows > 1 else None, positions, rows, zero, one)
 
 
-def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: ModelConfig) -> None:
+def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: Shape, window: int | None) -> None:
     query, key, value, _, past_key, past_value = node.inputs[:6]
-    query, cos, sin = _unrotated(query)
-    key, _, _ = _unrotated(key)
+    cos = sin = None
+    if not config.learned_positions:
+        query, cos, sin = _unrotated(query)
+        key, _, _ = _unrotated(key)
     before = [_padded(rows, lengths) for rows in (query, key, value)] if lengths.padding is not None else []
     attended = [pad.outputs[0] for pad in before] if before else [query, key, value]
     attention = ir.node(
@@ -133,9 +142,10 @@ def _replace(graph: ir.Graph, node: ir.Node, lengths: Lengths, config: ModelConf
         {
             "num_heads": config.heads,
             "kv_num_heads": config.kv_heads,
-            "scale": 1 / math.sqrt(config.head_dim),
-            "do_rotary": 1,
+            "scale": config.attention_scale,
+            "do_rotary": int(not config.learned_positions),
             "rotary_interleaved": 0,
+            **({"local_window_size": window} if window else {}),
         },
         domain=DOMAIN,
         num_outputs=3,
@@ -181,6 +191,6 @@ def _caches(graph: ir.Graph) -> Iterator[ir.Value]:
             yield value
 
 
-def _drop_positions(graph: ir.Graph) -> None:
+def _positions(graph: ir.Graph) -> ir.Value:
     (positions,) = (value for value in graph.inputs if value.name == POSITIONS)
-    graph.inputs.remove(positions)
+    return positions

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from journee.causal import CausalDecoder
 from journee.evaluation import evaluation_length
-from journee.model import Decoder
 from journee.tokenizer import load_tokenizer
 from journee_deploy.manifest import Stored
 from journee_export.rounding import Storage
@@ -71,7 +71,7 @@ but replaces them. Changed in version 3: the function accepts any object that ha
 
 
 @torch.inference_mode()
-def stored_error(original: Decoder, rounded: Decoder, tokenizer: str, storage: Storage) -> Stored:
+def stored_error(original: CausalDecoder, rounded: CausalDecoder, tokenizer: str, storage: Storage) -> Stored:
     """The figures of the manifest."""
     ids: list[int] = load_tokenizer(tokenizer).encode(SAMPLE).ids
     length = evaluation_length(original.config)

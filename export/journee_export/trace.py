@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from journee.attention import Cache
-from journee.model import Decoder
+from journee.causal import CausalDecoder
 from journee_deploy.manifest import Inputs, Outputs
 from journee_export.errors import foreign
 from journee_export.last_rows import last_rows, last_rows_node
@@ -57,7 +57,7 @@ def output_names(layers: int) -> Outputs:
 class GraphDecoder(nn.Module):
     """The decoder with the graph's inputs and outputs."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: CausalDecoder) -> None:
         super().__init__()
         self.decoder = decoder
 
@@ -69,7 +69,7 @@ class GraphDecoder(nn.Module):
         return self.decoder.head(last_rows(states, rows_kept)), present
 
 
-def trace(decoder: Decoder) -> ir.Model:
+def trace(decoder: CausalDecoder) -> ir.Model:
     """The graph as PyTorch's exporter leaves it; `graph.finish` makes it ours."""
     module = GraphDecoder(decoder).eval()
     layers = decoder.config.layers
@@ -89,7 +89,7 @@ def trace(decoder: Decoder) -> ir.Model:
     return model
 
 
-def _example(decoder: Decoder) -> tuple[object, ...]:
+def _example(decoder: CausalDecoder) -> tuple[object, ...]:
     batch, rows, past = EXAMPLE
     config = decoder.config
     shape = (batch, config.kv_heads, past, config.head_dim)
@@ -107,7 +107,7 @@ def _dynamic_shapes(layers: int) -> tuple[object, ...]:
 
 
 @contextmanager
-def _graph_ops(decoder: Decoder) -> Generator[None]:
+def _graph_ops(decoder: CausalDecoder) -> Generator[None]:
     """The decoder in the form that traces, for a while."""
     mixture = decoder.mixture
     dispatch = mixture.dispatch if mixture else None

@@ -194,9 +194,10 @@ def quick(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     def nothing(*arguments: object) -> str:
         return "a graph"
 
-    def write(model: object, decoder: object, folder: Path, graph: str, weights: str) -> None:
+    def write(model: object, decoder: object, folder: Path, graph: str, weights: str) -> tuple[str, ...]:
         for name in (graph, weights):
             (folder / name).write_bytes((run.bundle / "target/onnx" / name).read_bytes())
+        return (weights,)
 
     monkeypatch.setattr(journee_export.role, "build_graph", nothing)
     monkeypatch.setattr(journee_export.role, "share_cache", nothing)

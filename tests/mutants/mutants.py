@@ -56,8 +56,10 @@ BUNDLE = "journee_deploy/bundle.py"
 ENUMERATION = "journee_deploy/enumeration.py"
 SHARED = "runtimes/journee_runtimes/shared.py"
 SHARED_GRAPH = "export/journee_export/shared_cache.py"
+FOREIGN = "journee/hugging_face/decoder.py"
 
 BUFFERS = "tests/runtime/test_shared.py"
+FOREIGN_TESTS = "tests/export/test_hugging_face.py"
 
 TOYS = "tests/test_exactness.py::test_the_named_toys_are_exact"
 RULE = "tests/controller/test_chance.py::test_the_rule_emits_p_and_accepts_exactly_the_overlap"
@@ -974,5 +976,21 @@ MUTANTS = [
         SHARED,
         (("return self._spare.pop() if self._spare else", "return self._spare[-1] if self._spare else"),),
         f"{BUFFERS}::test_slots_have_buffers_of_their_own",
+    ),
+    Mutant(
+        "a-window-one-token-too-wide",
+        OTHER,
+        "foreign models",
+        FOREIGN,
+        (("visible & (distance < window)", "visible & (distance <= window)"),),
+        f"{FOREIGN_TESTS}::test_the_decoder_computes_what_transformers_computes",
+    ),
+    Mutant(
+        "a-window-in-places-instead-of-tokens",
+        OTHER,
+        "foreign models",
+        FOREIGN,
+        (("(attention_mask != 0).cumsum(1)", "torch.ones_like(attention_mask).cumsum(1)"),),
+        f"{FOREIGN_TESTS}::test_padding_in_the_past_moves_no_window",
     ),
 ]
