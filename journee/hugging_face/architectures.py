@@ -291,7 +291,8 @@ def _rotary(config: Settings, scaling: Settings | None, theta: float) -> Rotary:
         return Rotary(theta=theta)
     if kind == "linear":
         return Rotary("linear", theta, scaling.number("factor"))
-    original = scaling.count("original_max_position_embeddings", config.count("max_position_embeddings"))
+    length = "original_max_position_embeddings"  # outside goes before inside, as in transformers
+    original = config.count(length, scaling.count(length, config.count("max_position_embeddings")))
     if kind == "llama3":
         low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
         return Rotary("llama3", theta, scaling.number("factor"), original, low, high)
