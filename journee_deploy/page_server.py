@@ -9,8 +9,8 @@ Rules:
 1. What is served is in the page's folder or in the manifest; there is no listing, and links don't lead out.
 2. Every answer, an error too, isolates the page (threads in WebAssembly need that), and lets it load from here alone.
 3. Nothing is taken from a browser's cache unasked: `no-cache`, with an ETag.
-4. A server for this machine alone answers to this machine's names alone: a site whose name was made to mean 127.0.0.1 (DNS
-   rebinding) would otherwise be of one origin with it, and could read the bundle.
+4. A server for this machine alone answers to this machine's names alone: a site whose name was made to mean 127.0.0.1
+   (DNS rebinding) would otherwise be of one origin with it, and could read the bundle.
 """
 
 from __future__ import annotations
