@@ -9,11 +9,14 @@ Rules:
 1. What is served is in the page's folder or in the manifest; there is no listing, and links don't lead out.
 2. Every answer, an error too, isolates the page (threads in WebAssembly need that), and lets it load from here alone.
 3. Nothing is taken from a browser's cache unasked: `no-cache`, with an ETag.
+4. A server for this machine alone answers to this machine's names alone: a site whose name was made to mean 127.0.0.1
+   (DNS rebinding) would otherwise be of one origin with it, and could read the bundle.
 """
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import json
 import os
 import shutil
@@ -133,6 +136,14 @@ def _opened(folder: Path, name: str, tag: str) -> Found | None:
     return Found(file, state.st_size, kind, tag or f"{state.st_mtime_ns:x}-{state.st_size:x}")
 
 
+def is_loopback(host: str) -> bool:
+    """Whether `host` means this machine alone, wherever it is said."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.rstrip(".") == "localhost"
+
+
 class Handler(BaseHTTPRequestHandler):
     """GET and HEAD."""
 
@@ -157,6 +168,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _head(self) -> Found | None:
         """Answer all but the body, which is in what is returned; None if there is none."""
+        if is_loopback(self.server.host) and not is_loopback(self._asked_host()):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            return None
         found = self.server.find(self._path())
         if found is None:
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -173,6 +187,13 @@ class Handler(BaseHTTPRequestHandler):
             found.file.close()
             return None
         return found
+
+    def _asked_host(self) -> str:
+        """The host that the browser took this server for."""
+        try:
+            return urlsplit("//" + (self.headers.get("Host") or "")).hostname or ""
+        except ValueError:
+            return ""
 
     def _path(self) -> str:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import ipaddress
 import threading
 import webbrowser
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import click
 
 from journee_deploy.bundle import Bundle, open_bundle
-from journee_deploy.page_server import PageServer, find_page
+from journee_deploy.page_server import PageServer, find_page, is_loopback
 
 
 @click.command()
@@ -69,11 +68,3 @@ def check_runs_in_a_page(bundle: Bundle) -> None:
                 f"{bundle.root}: the {name} has no graph with a concatenated cache, the only kind that runs in a page; "
                 "export the checkpoint with --for web"
             )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

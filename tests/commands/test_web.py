@@ -23,8 +23,8 @@ import journee_deploy.commands.web
 import journee_deploy.page_server
 from journee_deploy.bundle import open_bundle
 from journee_deploy.commands.main import main
-from journee_deploy.commands.web import is_loopback, web
-from journee_deploy.page_server import HEADERS, PageServer, find_page
+from journee_deploy.commands.web import web
+from journee_deploy.page_server import HEADERS, PageServer, find_page, is_loopback
 from tests.bundle.small_bundle import write_bundle
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ class Served:
     def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.server.server_address[1], timeout=10)
         try:
-            connection.putrequest(method, path, skip_host=False)
+            connection.putrequest(method, path, skip_host="host" in headers)
             for name, value in headers.items():
                 connection.putheader(name.replace("_", "-"), value)
             connection.endheaders()
@@ -150,6 +150,28 @@ def test_nothing_else_is_served(served: Served, path: str) -> None:
         assert answer.status == 404, answer
         assert b"outside" not in answer.body
         assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200), ("127.0.0.1:8000", 200), ("localhost", 200), ("LOCALHOST:1", 200), ("localhost.:80", 200),
+        ("[::1]:8000", 200), ("evil.example", 421), ("evil.example:8000", 421), ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example", 421), ("localhost@evil.example", 421), ("192.168.1.5", 421), ("8.8.8.8", 421),
+        ("", 421), ("[", 421), ("[::1", 421),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["/", "/bundle.json", "/models/a%20bundle/journee.json"])
+def test_a_site_that_calls_this_machine_by_its_own_name_gets_nothing(
+    served: Served, path: str, host: str, status: int
+) -> None:
+    for method in ("GET", "HEAD"):
+        assert served.ask(path, method, host=host).status == status
+
+
+def test_a_server_for_others_answers_to_any_name(served: Served) -> None:
+    served.server.host = "models.example"
+    assert served.ask("/", host="models.example").status == 200
 
 
 def test_a_file_that_became_a_link_leads_nowhere(served: Served) -> None:

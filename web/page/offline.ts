@@ -8,17 +8,30 @@ export async function keepForOffline(): Promise<void> {
     // What this page fetched before the worker was there is asked for once more, mostly out of the browser's own cache.
     const fetched = performance.getEntriesByType("resource").map(({ name }) => name);
     const own = [location.href, ...fetched].filter((name) => name.startsWith(new URL("./", location.href).href) && !name.includes("/models/"));
-    await Promise.all([...new Set([...own, ...PACKAGE.map((name) => new URL(name, location.href).href)])].map((name) => fetch(name)));
+    const names = new Set([...own, ...PACKAGE.map((name) => new URL(JOURNEE_PACKAGE + name, location.href).href)]);
+    const answers = await Promise.all([...names].map((name) => fetch(name)));
+    if (answers.every(({ ok }) => ok)) await forgetAllBut(names);
   } catch {
     // a private window, or a policy: the page works as it did
   }
 }
 
+/** Delete what other versions of the page consisted of. */
+async function forgetAllBut(names: ReadonlySet<string>): Promise<void> {
+  const cache = await caches.open("journee-page-1");
+  const plain = (url: string) => url.replace(/[?#].*$/, ""); // as the service worker looks for it
+  const kept = new Set([...names].map(plain));
+  for (const request of await cache.keys()) if (!kept.has(plain(request.url))) await cache.delete(request);
+}
+
+/** The package's folder, from the build: its name has the hash of what is in it. */
+declare const JOURNEE_PACKAGE: string;
+
 /** What the engine's worker fetches: a page isn't told of that. */
 const PACKAGE = [
-  "./journee/index.js",
-  "./journee/worker.js",
-  "./journee/ort-wasm-simd-threaded.mjs",
-  "./journee/ort-wasm-simd-threaded.wasm",
-  "./journee/micropython.wasm",
+  "index.js",
+  "worker.js",
+  "ort-wasm-simd-threaded.mjs",
+  "ort-wasm-simd-threaded.wasm",
+  "micropython.wasm",
 ];

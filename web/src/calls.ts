@@ -29,7 +29,8 @@ export interface PlainError {
 export function plainError(error: unknown): PlainError {
   if (error instanceof JourneeError) return { code: error.code, message: error.message, stack: error.stack ?? "" };
   const known = error instanceof Error;
-  return { code: null, message: known ? error.message : String(error), stack: known ? (error.stack ?? "") : "" };
+  const memory = known && error.name === "RangeError" && /alloc|out of memory|typed array length|array size/i.test(error.message);
+  return { code: memory ? "out-of-memory" : null, message: known ? error.message : String(error), stack: known ? (error.stack ?? "") : "" };
 }
 
 /** The error again, with the worker's stack as its cause. */

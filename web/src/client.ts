@@ -13,10 +13,13 @@ import type {
   Stream,
 } from "./api";
 import type { Batch, Header, Meter, Service } from "./engine";
-import { readRequest, readSampling, type Request } from "./request";
+import { checkNames, readRequest, readRule, readSampling, type Request } from "./request";
 import type { Judgement, Kind, Round } from "./types";
 
 type Prompt = string | readonly number[];
+
+const NEXT = ["rule", "seed", "temperature", "topK", "topP", "minP", "special"];
+const LAW = [...NEXT, "way", "draws", "every"];
 
 export class Client implements LanguageModel {
   constructor(
@@ -27,7 +30,8 @@ export class Client implements LanguageModel {
   ) {}
 
   stream(prompt: Prompt, options: GenerateOptions = {}): Stream {
-    return new Reading(this.service, this.info, prompt, readRequest(options), options.signal, this.ahead);
+    const own = Array.isArray(prompt) ? [...(prompt as number[])] : prompt; // it is read when the first piece is asked for
+    return new Reading(this.service, this.info, own, readRequest(options), options.signal, this.ahead);
   }
 
   async generate(prompt: Prompt, options: GenerateOptions = {}): Promise<Generation> {
@@ -46,12 +50,16 @@ export class Client implements LanguageModel {
 
   async nextToken(prompt: Prompt, options: Omit<LawOptions, "way" | "draws" | "every"> = {}): Promise<NextToken> {
     const { signal, ...plain } = options;
+    checkNames(plain, NEXT);
     readSampling(plain);
+    signal?.throwIfAborted();
     return unlessAborted(signal, this.service.nextToken(prompt, { ...plain, way: "plain" }));
   }
 
   async *law(prompt: Prompt, options: LawOptions): AsyncGenerator<LawCounts, void, void> {
     const { signal, ...plain } = options;
+    checkNames(plain, LAW);
+    readRule(plain.rule);
     readSampling(plain);
     signal?.throwIfAborted();
     const starting = this.service.startLaw(prompt, plain, seedOf(plain.seed));
@@ -80,6 +88,10 @@ class Reading implements Stream {
   private coming: Promise<Batch | null> | null = null;
   private ready: Piece[] = [];
   private finished = false;
+  /** Its reader wants no more: what still comes is dropped. */
+  private left = false;
+  /** Settles when the piece asked for last is there: pieces come one after another, however many are asked for at once. */
+  private turn: Promise<unknown> = Promise.resolve();
   private text = "";
   private readonly tokens: number[] = [];
   private readonly kinds: Kind[] = [];
@@ -103,7 +115,13 @@ class Reading implements Stream {
     return this;
   }
 
-  async next(): Promise<IteratorResult<Piece, undefined>> {
+  next(): Promise<IteratorResult<Piece, undefined>> {
+    const mine = this.turn.then(() => this.piece());
+    this.turn = mine.catch(() => {});
+    return mine;
+  }
+
+  private async piece(): Promise<IteratorResult<Piece, undefined>> {
     try {
       while (!this.ready.length) {
         if (this.finished) return { done: true, value: undefined };
@@ -120,6 +138,8 @@ class Reading implements Stream {
   }
 
   async return(): Promise<IteratorResult<Piece, undefined>> {
+    this.left = true;
+    this.ready = [];
     await this.end();
     return { done: true, value: undefined };
   }
@@ -128,9 +148,10 @@ class Reading implements Stream {
     this.starting ??= this.service.start(this.prompt, this.request, this.seed);
     this.header = await unlessAborted(this.signal, this.starting);
     const { stream } = this.header;
+    if (this.left) return;
     const batch = await unlessAborted(this.signal, this.coming ?? this.service.next(stream));
     this.coming = null;
-    if (!batch) {
+    if (!batch || this.left) {
       this.finished = true;
       return;
     }

@@ -8,7 +8,7 @@ import type { LawOptions, ModelInfo, NextToken, RoleCounts } from "./api";
 import { measureCosts, type Costs } from "./costs";
 import { JourneeError } from "./errors";
 import { createOps } from "./ops";
-import { lengthOf, readSampling, refuse, type Request } from "./request";
+import { lengthOf, readRule, readSampling, refuse, type Request } from "./request";
 import type { Model } from "./rows/slots";
 import { Pieces, stopStrings, type Codec, type TextPiece } from "./text";
 import { tick } from "./tick";
@@ -103,6 +103,7 @@ export class Engine implements Service {
     this.checkRule(request.rule);
     const ops = createOps({ prompt: tokens, size: this.codec.size, sampling: request.sampling, ends: this.ends });
     const pace = await this.pace(request, draft);
+    this.check();
     const stream = ++this.ids;
     const spec: Spec = {
       prompt: tokens,
@@ -139,8 +140,9 @@ export class Engine implements Service {
     if (way === "wrong" && rule !== "residual") refuse('way "wrong" is a mistake of rule "residual"; leave the rule out');
     if (way !== "plain" && this.info.draft === "none") refuse(`way "${way}" needs a draft; load the bundle with one`);
     const tokens = this.tokens(prompt, options.special ?? false, 2);
-    this.checkRule(rule);
+    this.checkRule(readRule(rule));
     const rows = await this.alone(() => this.rowsAfter(tokens, way !== "plain"));
+    this.check();
     const id = ++this.ids;
     const kind = way === "plain" ? "none" : this.info.draft;
     const law = new Law(rows, tokens, this.draftSpec(kind), way === "wrong" ? "wrong" : rule, readSampling(options), seed, draws, every, this.codec.size, this.ends, this.controller);
@@ -209,10 +211,13 @@ export class Engine implements Service {
       if (!work || work.ended) return null;
       try {
         const found = await work.next();
+        this.check(); // what was cut short by the disposal isn't an end
         if (found === null || work.ended) this.drop(id);
         return found;
       } catch (error) {
         this.drop(id);
+        this.check();
+        if (error === ENDED) return null;
         throw error;
       }
     });
@@ -261,16 +266,23 @@ export class Engine implements Service {
     const key = `${draft} ${request.rule} ${greedy}`;
     const known = this.costs.get(key);
     if (known) return { kind: "adaptive", ...known };
-    const measured = await this.alone(() =>
-      measureCosts(this.models, this.draftSpec(draft), request.rule, greedy, this.codec.size, this.controller),
-    );
-    this.costs.set(key, measured);
-    return { kind: "adaptive", ...measured };
+    return this.alone(async () => {
+      this.check();
+      const costs =
+        this.costs.get(key) ?? // by one that was asked for meanwhile
+        (await measureCosts(this.models, this.draftSpec(draft), request.rule, greedy, this.codec.size, this.controller));
+      this.costs.set(key, costs);
+      return { kind: "adaptive", ...costs };
+    });
   }
 
   /** A row of each model after a prompt. */
   private async rowsAfter(tokens: readonly number[], draft: boolean): Promise<Partial<Record<Role, Float32Array>>> {
     const slot = ++this.ids;
+    const between = async () => {
+      await tick();
+      this.check();
+    };
     const rows: Partial<Record<Role, Float32Array>> = {};
     for (const role of ["target", "draft"] as const) {
       const model = role === "draft" && !draft ? undefined : this.models[role];
@@ -278,7 +290,7 @@ export class Engine implements Service {
       try {
         const most = role === "draft" ? Math.min(tokens.length, model.forward.contextLength) : tokens.length;
         if (most < tokens.length) continue; // the draft can't read so far, and proposes nothing
-        rows[role] = (await model.run(slot, tokens, 0, 1, tick))[0] as Float32Array;
+        rows[role] = (await model.run(slot, tokens, 0, 1, between))[0] as Float32Array;
       } finally {
         model.release(slot);
       }

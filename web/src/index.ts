@@ -26,14 +26,19 @@ export { JourneeError, type ErrorCode } from "./errors";
 export async function load(source: string | URL, options: LoadOptions = {}): Promise<LanguageModel> {
   const { signal, onProgress, ...plain } = options;
   signal?.throwIfAborted();
+  const call: Call = { kind: "load", source: absolute(source), options: withPlainUrl(plain) };
   const worker = begun();
   const post = (call: Call) => worker.postMessage(call);
-  const abort = () => post({ kind: "abort", reason: "the load was aborted" });
-  signal?.addEventListener("abort", abort, { once: true });
+  let abort = () => {};
   try {
     const info = await new Promise<ModelInfo>((resolve, reject) => {
-      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+      abort = () => {
+        post({ kind: "abort", reason: "the load was aborted" });
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", abort, { once: true });
       worker.onerror = (event) => reject(noWorker(event.message));
+      worker.onmessageerror = () => reject(new JourneeError("runtime", "an answer of the engine's worker can't be read; load again"));
       worker.onmessage = ({ data }: MessageEvent<Answer>) => {
         if (data.kind === "progress") {
           try {
@@ -44,7 +49,7 @@ export async function load(source: string | URL, options: LoadOptions = {}): Pro
         } else if (data.kind === "loaded") resolve(data.info);
         else if (data.kind === "failed") reject(revived(data.error));
       };
-      post({ kind: "load", source: new URL(source, document.baseURI).href, options: withPlainUrl(plain) });
+      send(worker, call);
     });
     return new Client(info, remote(worker), true);
   } catch (error) {
@@ -88,7 +93,24 @@ async function stopped(worker: Worker): Promise<void> {
 function withPlainUrl(options: Omit<LoadOptions, "signal" | "onProgress">): Omit<LoadOptions, "signal" | "onProgress"> {
   return options.pyodideUrl === undefined
     ? options
-    : { ...options, pyodideUrl: new URL(options.pyodideUrl, document.baseURI).href };
+    : { ...options, pyodideUrl: absolute(options.pyodideUrl) };
+}
+
+function absolute(address: string | URL): string {
+  try {
+    return new URL(address, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+  } catch (cause) {
+    throw new JourneeError("bad-request", `no address: ${String(address)}`, { cause });
+  }
+}
+
+/** Post a call; what can't cross, such as a function among the options, is refused. */
+function send(worker: Worker, call: Call): void {
+  try {
+    worker.postMessage(call);
+  } catch (cause) {
+    throw new JourneeError("bad-request", `what was asked can't be sent to the engine's worker: ${String(cause)}`, { cause });
+  }
 }
 
 /** The service behind the worker's border. */
@@ -97,6 +119,7 @@ function remote(worker: Worker): Service {
   let ids = 0;
   let gone: JourneeError | null = null;
   const lose = (error: JourneeError) => {
+    worker.terminate();
     gone ??= error;
     for (const { reject } of waiting.values()) reject(gone);
     waiting.clear();
@@ -108,12 +131,14 @@ function remote(worker: Worker): Service {
     if (data.kind === "value") caller?.resolve(data.value);
     else caller?.reject(revived(data.error));
   };
-  worker.onerror = (event) => lose(new JourneeError("runtime", `the engine's worker failed: ${event.message}; load the model again`));
+  const failed = (what: string) => lose(new JourneeError("runtime", `the engine's worker failed: ${what}; load the model again`));
+  worker.onerror = (event) => failed(event.message);
+  worker.onmessageerror = () => failed("an answer of its can't be read");
   const call = <Name extends keyof Service>(name: Name, ...args: Parameters<Service[Name]>) =>
     new Promise((resolve, reject) => {
       if (gone) return reject(gone);
-      waiting.set(++ids, { resolve, reject });
-      worker.postMessage({ kind: "call", id: ids, name, args } satisfies Call);
+      send(worker, { kind: "call", id: ++ids, name, args });
+      waiting.set(ids, { resolve, reject });
     }) as ReturnType<Service[Name]>;
   const disposed = new JourneeError("disposed", "the model was disposed of; load it again");
   return {
@@ -126,10 +151,7 @@ function remote(worker: Worker): Service {
     end: (id) => call("end", id),
     nextToken: (prompt, options) => call("nextToken", prompt, options),
     async dispose() {
-      if (gone) return;
-      await call("dispose").catch(() => {});
-      worker.terminate();
-      lose(disposed);
+      lose(disposed); // with the worker goes all that it has, whatever it is doing
     },
   };
 }

@@ -24,6 +24,7 @@ export interface Surroundings {
 export type PlainOptions = Omit<LoadOptions, "onProgress" | "signal">;
 
 const DRAFTS = ["auto", "model", "ngram", "uniform", "none"] as const;
+const OPTIONS: readonly string[] = ["draft", "threads", "controller", "pyodideUrl", "cache"];
 const CONTROLLERS = ["micropython", "pyodide"] as const;
 
 export async function openEngine(
@@ -107,6 +108,9 @@ export async function openEngine(
 }
 
 function check(options: PlainOptions): void {
+  for (const name of Object.keys(options))
+    if (!OPTIONS.includes(name))
+      throw new JourneeError("bad-request", `load has no option ${name}; there is: ${[...OPTIONS, "onProgress", "signal"].join(", ")}`);
   const among = (name: string, value: unknown, allowed: readonly unknown[]) => {
     if (value !== undefined && !allowed.includes(value))
       throw new JourneeError("bad-request", `${name} is ${JSON.stringify(value)}; it must be one of: ${allowed.join(", ")}`);

@@ -299,7 +299,8 @@ function checkPair(roles: Fields, target: RoleManifest, draft: RoleManifest): vo
 /** Whether `name` is a relative path with forward slashes that stays where it starts. */
 export function inside(name: string): boolean {
   const parts = name.split("/");
-  return parts.every((part) => part !== "" && part !== "." && part !== "..") && !/[\\:\x00-\x1f\x7f]/.test(name);
+  // Half of a surrogate pair has no place in an address.
+  return parts.every((part) => part !== "" && part !== "." && part !== "..") && !/[\\:\x00-\x1f\x7f]|\p{Surrogate}/u.test(name);
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -26,7 +26,7 @@ export interface Request {
 }
 
 /** The options' names; a caller's typing error must not be an option that does nothing. */
-const NAMES = new Set<keyof GenerateOptions>([
+const NAMES: readonly (keyof GenerateOptions)[] = [
   "maxNewTokens",
   "seed",
   "sample",
@@ -47,14 +47,23 @@ const NAMES = new Set<keyof GenerateOptions>([
   "special",
   "trace",
   "signal",
-]);
+];
+
+/** Refuse options of other names than these. */
+export function checkNames(options: object, names: readonly string[]): void {
+  for (const name of Object.keys(options))
+    if (!names.includes(name)) refuse(`there is no option ${name}; there is: ${names.join(", ")}`);
+}
+
+export function readRule(rule: RuleName = "residual"): RuleName {
+  if (!RULES.includes(rule)) refuse(`there is no rule ${shown(rule)}; there is: ${RULES.join(", ")}`);
+  return rule;
+}
 
 export function readRequest(options: GenerateOptions): Request {
-  for (const name of Object.keys(options))
-    if (!NAMES.has(name as keyof GenerateOptions))
-      refuse(`there is no option ${name}; there is: ${[...NAMES].join(", ")}`);
-  const { rule = "residual", speculationLength } = options;
-  if (!RULES.includes(rule)) refuse(`there is no rule ${shown(rule)}; there is: ${RULES.join(", ")}`);
+  checkNames(options, NAMES);
+  const { speculationLength } = options;
+  const rule = readRule(options.rule);
   const draft = flag("draft", options.draft, true);
   if (speculationLength !== undefined && !draft)
     refuse("speculationLength goes with a draft: leave it out, or leave out draft: false");
@@ -95,7 +104,7 @@ export function readSampling(options: GenerateOptions): Sampling {
 }
 
 function biases(given: Readonly<Record<number, number>> = {}): [number, number][] {
-  if (typeof given !== "object" || given === null) refuse(`logitBias is ${shown(given)}; give amounts by token`);
+  if (typeof given !== "object" || given === null || Symbol.iterator in given) refuse(`logitBias is ${shown(given)}; give amounts by token`);
   return Object.entries(given)
     .map(([token, amount]): [number, number] => {
       if (!/^\d+$/.test(token)) refuse(`a token of logitBias is ${shown(token)}; tokens are whole numbers, at least 0`);
@@ -109,7 +118,7 @@ function stopStrings(given: GenerateOptions["stop"]): string[] {
   if (given === undefined) return [];
   const strings: unknown[] = typeof given === "string" ? [given] : listed("stop", given);
   for (const string of strings) if (typeof string !== "string") refuse(`stop has ${shown(string)}; give a string, or several`);
-  return strings as string[];
+  return [...(strings as string[])];
 }
 
 function stopSequences(given: GenerateOptions["stopTokens"]): number[][] {

@@ -3,7 +3,7 @@
 import type { RoleManifest } from "../manifest";
 import type { OpenedBundle } from "../store";
 import { tick } from "../tick";
-import { RowRule } from "./row_rule";
+import { CANDIDATES } from "./row_rule";
 import { findRowRule, SELF_TEST_VERSION, type Finding } from "./self_test";
 import type { Model } from "./slots";
 
@@ -53,12 +53,15 @@ async function addressOf(key: string): Promise<string> {
   return `https://journee.invalid/${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** A damaged entry is as good as none. */
+/** A damaged entry is as good as none, and so is a rule that no self-test finds. */
 async function recall(cache: Cache, address: string): Promise<Finding | null> {
   try {
     const entry = (await (await cache.match(address))?.json()) as { rows: number; rule: [number, number, boolean] | null } | undefined;
     if (!entry || !Number.isSafeInteger(entry.rows)) return null;
-    return { rows: entry.rows, rule: entry.rule && new RowRule(...entry.rule) };
+    if (entry.rule === null) return { rows: entry.rows, rule: null };
+    const [rows, multiple, fixed] = entry.rule;
+    const rule = CANDIDATES.find((one) => one.rows === rows && one.multiple === multiple && one.fixed === fixed);
+    return rule ? { rows: entry.rows, rule } : null;
   } catch {
     return null;
   }

@@ -99,7 +99,7 @@ describe("refusals name the field", () => {
 
 test.each([
   "../outside", "target/../../outside", "/etc/hostname", "target//x", "./x", "target/", "", "..", "C:/x", "a\\b", "c:x", "a\0b", "a\nb",
-  "https://elsewhere/x", "\\\\server\\share",
+  "https://elsewhere/x", "\\\\server\\share", "target/\ud800", "\udc00\ud800",
 ])("a path that could leave the bundle: %j", (name) => {
   expect(inside(name)).toBe(false);
   expect(refused((manifest) => (manifest["files"][name] = { size: 1, sha256: "a".repeat(64) }))).toContain(

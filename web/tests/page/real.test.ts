@@ -1,6 +1,6 @@
 /** The page as it ships, with the real engine and the committed pair: what the toy's tests can't know. Built by `make web`. */
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { expect, it } from "vitest";
@@ -9,7 +9,9 @@ import { browserThere, CHROMIUM, SWITCHES } from "./site";
 
 const PAGE = fileURLToPath(new URL("../../dist/page", import.meta.url));
 const PAIR = fileURLToPath(new URL("../../../artifacts/tiny", import.meta.url));
-const built = existsSync(`${PAGE}/journee/worker.js`);
+/** "journee-HASH": a page and its package go together. */
+const FOLDER = existsSync(PAGE) ? readdirSync(PAGE).find((name) => /^journee-[0-9a-f]{12}$/.test(name)) : undefined;
+const built = existsSync(`${PAGE}/${FOLDER}/worker.js`);
 if (!built && process.env["CI"] === "true") throw new Error(`${PAGE} is not there; build the package and its page: make web`);
 
 it.skipIf(!built || !browserThere)(
@@ -25,6 +27,8 @@ it.skipIf(!built || !browserThere)(
       page.on("console", (message) => void (["error", "warning"].includes(message.type()) && complaints.push(message.text())));
       page.on("pageerror", (error) => complaints.push(String(error)));
       page.on("request", (request) => void (request.url().startsWith(`${server.origin}/`) || complaints.push(request.url())));
+      // What an earlier version of the page left is forgotten.
+      await page.addInitScript(async () => (await caches.open("journee-page-1")).put("/journee-of-before/worker.js", new Response("old")));
       await page.goto(`${server.origin}/`);
       await page.waitForSelector("#go:enabled", { timeout: 120_000 });
       expect(await page.textContent("#info")).toMatch(/Exact here/);
@@ -51,13 +55,14 @@ it.skipIf(!built || !browserThere)(
       expect(complaints).toEqual([]);
 
       // Without a network it opens again, with the model that it has.
-      await page.evaluate(async () => {
+      const own = ["/", "/bundle.json", ...["worker.js", "micropython.wasm", "ort-wasm-simd-threaded.wasm"].map((name) => `/${FOLDER}/${name}`)];
+      await page.evaluate(async (own) => {
         for (;;) {
           const kept = (await (await caches.open("journee-page-1")).keys()).map(({ url }) => new URL(url).pathname);
-          if (["/", "/bundle.json", "/journee/worker.js", "/journee/micropython.wasm", "/journee/ort-wasm-simd-threaded.wasm"].every((path) => kept.includes(path))) return;
+          if (own.every((path) => kept.includes(path)) && !kept.includes("/journee-of-before/worker.js")) return;
           await new Promise((resolve) => setTimeout(resolve, 100));
         }
-      });
+      }, own);
       await server.close();
       await page.reload();
       await page.waitForSelector("#go:enabled", { timeout: 120_000 });
