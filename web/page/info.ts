@@ -15,7 +15,7 @@ function draft(info: ModelInfo): string {
   const model = info.roles["draft"];
   if (info.draft === "model" && model) return role(model);
   if (info.draft === "ngram") return "n-gram: what followed these tokens earlier in the text";
-  return info.draft === "uniform" ? "uniform: any token, equally likely" : "none: the bundle has no draft model";
+  return info.draft === "uniform" ? "uniform: any token, equally likely" : "none: nothing drafts";
 }
 
 function threads(info: ModelInfo): string {

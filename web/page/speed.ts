@@ -39,7 +39,7 @@ export class SpeedSection {
     jobs: Jobs,
   ) {
     if (model.info.draft === "none") {
-      this.progress.textContent = "There is no draft to compare with: this bundle has none.";
+      this.progress.textContent = "There is no draft to compare with.";
       return;
     }
     const button = new JobButton(find("compare", HTMLButtonElement), jobs, (signal) => this.run(signal));

@@ -121,7 +121,7 @@ export interface Generation {
 
 /** A generation under way. Leaving the loop ends it. */
 export interface Stream extends AsyncIterableIterator<Piece> {
-  /** What there is so far, or in all. */
+  /** What there is so far, or in all: the text of the pieces that were read, the tokens of the rounds they came from. */
   generation(): Generation;
 }
 

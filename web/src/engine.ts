@@ -49,7 +49,7 @@ export interface Service {
   startLaw(prompt: string | readonly number[], options: PlainLawOptions, seed: bigint): Promise<number>;
   /** Counts after `every` more draws; null after the last. */
   nextLaw(law: number): Promise<{ draws: number; counts: Uint32Array } | null>;
-  /** End a generation or a law; a round under way runs to its end. */
+  /** End a generation or a law; what a model runs now runs to its end, the round doesn't. */
   end(id: number): Promise<void>;
   nextToken(prompt: string | readonly number[], options: PlainLawOptions): Promise<NextToken>;
   dispose(): Promise<void>;
@@ -179,7 +179,7 @@ export class Engine implements Service {
     });
   }
 
-  /** Generations under way end with an error at their next round; what runs now runs to its end. */
+  /** Generations under way end with an error; what a model runs now runs to its end. */
   async dispose(): Promise<void> {
     if (this.disposed) return;
     this.disposed = true;

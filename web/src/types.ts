@@ -1,10 +1,10 @@
-/** What the parts of the engine say to each other, inside its worker. Public types are in `index.ts`. */
+/** What the parts of the engine say to each other, inside its worker. Public types are in `api.ts`. */
 
 export type Role = "target" | "draft";
 export type RuleName = "residual" | "coupled";
 export type Kind = "accepted" | "recovered" | "bonus";
 
-/** Options of a distribution, as docs/distributions.md has them. All are given; the defaults are in `options.ts`. */
+/** Options of a distribution, as docs/distributions.md has them. All are given; the defaults are in `request.ts`. */
 export interface Sampling {
   temperature: number;
   topK: number;
