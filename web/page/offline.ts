@@ -21,7 +21,9 @@ async function forgetAllBut(names: ReadonlySet<string>): Promise<void> {
   const cache = await caches.open("journee-page-1");
   const plain = (url: string) => url.replace(/[?#].*$/, ""); // as the service worker looks for it
   const kept = new Set([...names].map(plain));
-  for (const request of await cache.keys()) if (!kept.has(plain(request.url))) await cache.delete(request);
+  const base = new URL("./", location.href).href; // another page of this origin keeps its own
+  for (const request of await cache.keys())
+    if (request.url.startsWith(base) && !kept.has(plain(request.url))) await cache.delete(request);
 }
 
 /** The package's folder, from the build: its name has the hash of what is in it. */

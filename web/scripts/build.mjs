@@ -62,6 +62,7 @@ await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
 await bundle("index");
 await bundle("worker");
+for (const name of ["index.js", "worker.js"]) await forBundlers(join(dist, name));
 await bundle("node", { external: [/^node:/, /^onnxruntime-web/, /^@huggingface\//, /^@micropython\//, "pyodide"] });
 // The mark kept files out of this build; a user's bundler must see them.
 for (const name of ["index.js", "worker.js"]) {
@@ -74,6 +75,12 @@ execFileSync(process.execPath, [require.resolve("typescript/bin/tsc"), "-p", joi
 await withExtensions(join(dist, "types"));
 await check();
 await buildPage();
+
+/** Our own files beside a script were left alone by this build; a bundler that takes the package must follow them. */
+async function forBundlers(path) {
+  const text = await readFile(path, "utf8");
+  await writeFile(path, text.replace(/(new URL\(\s*)\/\* @vite-ignore \*\/\s*(?=["'`]\.\/)/g, "$1"));
+}
 
 /** Relative imports of declarations get their extension, which Node's resolution asks for. */
 async function withExtensions(folder) {
