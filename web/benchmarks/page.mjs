@@ -5,6 +5,7 @@
 //
 // It needs the built package (make web), `journee` on the PATH, and Chromium (CHROMIUM, or /usr/bin/chromium).
 import { spawn } from "node:child_process";
+import { readdir } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
 
@@ -23,6 +24,11 @@ if (positionals.length !== 1) {
   console.error("usage: node web/benchmarks/page.mjs BUNDLE [--seeds 5] [--tokens 128] [--lengths 2,4,auto] [--greedy]");
   process.exit(2);
 }
+
+// The package's folder beside the page is named after its content.
+const built = new URL("../dist/page/", import.meta.url);
+const folder = (await readdir(built)).find((name) => name.startsWith("journee-"));
+if (!folder) throw new Error("web/dist/page has no package: run make web first");
 
 const server = spawn("journee", ["web", positionals[0], "--port", "0", "--no-browser"], { stdio: ["ignore", "pipe", "inherit"] });
 const address = await new Promise((resolve, reject) => {
@@ -50,8 +56,8 @@ try {
   const bundle = JSON.parse(await page.evaluate(() => document.body.textContent)).url;
   const measure = (options) =>
     page.evaluate(
-      async ({ bundle, seeds, tokens, lengths, greedy, prompt, threads }) => {
-        const { load } = await import("/journee/index.js");
+      async ({ bundle, folder, seeds, tokens, lengths, greedy, prompt, threads }) => {
+        const { load } = await import(`/${folder}/index.js`);
         let last = performance.now();
         let longest = 0;
         let busy = true;
@@ -92,6 +98,7 @@ try {
     );
   const found = await measure({
     bundle,
+    folder,
     seeds: Number(values.seeds),
     tokens: Number(values.tokens),
     lengths: values.lengths.split(",").map((k) => (k === "auto" ? k : Number(k))),

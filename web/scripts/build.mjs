@@ -64,11 +64,6 @@ await bundle("index");
 await bundle("worker");
 for (const name of ["index.js", "worker.js"]) await forBundlers(join(dist, name));
 await bundle("node", { external: [/^node:/, /^onnxruntime-web/, /^@huggingface\//, /^@micropython\//, "pyodide"] });
-// The mark kept files out of this build; a user's bundler must see them.
-for (const name of ["index.js", "worker.js"]) {
-  const path = join(dist, name);
-  await writeFile(path, (await readFile(path, "utf8")).replace(/(new URL\(\s*)\/\* @vite-ignore \*\/\s*/g, "$1"));
-}
 for (const [from, name] of COPIED) await cp(from, join(dist, name));
 await cp(join(root, "../LICENSE"), join(root, "LICENSE")).catch(() => {});
 execFileSync(process.execPath, [require.resolve("typescript/bin/tsc"), "-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });
