@@ -8,7 +8,8 @@ export async function keepForOffline(): Promise<void> {
     // What this page fetched before the worker was there is asked for once more, mostly out of the browser's own cache.
     const fetched = performance.getEntriesByType("resource").map(({ name }) => name);
     const own = [location.href, ...fetched].filter((name) => name.startsWith(new URL("./", location.href).href) && !name.includes("/models/"));
-    const names = new Set([...own, ...PACKAGE.map((name) => new URL(JOURNEE_PACKAGE + name, location.href).href)]);
+    const files = JOURNEE_PACKAGE === null ? [] : PACKAGE.map((name) => new URL(JOURNEE_PACKAGE + name, location.href).href);
+    const names = new Set([...own, ...files]);
     const answers = await Promise.all([...names].map((name) => fetch(name)));
     if (answers.every(({ ok }) => ok)) await forgetAllBut(names);
   } catch {
@@ -26,8 +27,8 @@ async function forgetAllBut(names: ReadonlySet<string>): Promise<void> {
     if (request.url.startsWith(base) && !kept.has(plain(request.url))) await cache.delete(request);
 }
 
-/** The package's folder, from the build: its name has the hash of what is in it. */
-declare const JOURNEE_PACKAGE: string;
+/** The package's folder, from the build: its name has the hash of what is in it. Null where a test's model is built in. */
+declare const JOURNEE_PACKAGE: string | null;
 
 /** What the engine's worker fetches: a page isn't told of that. */
 const PACKAGE = [

@@ -55,7 +55,7 @@ export async function buildPage({ dist = join(WEB, "dist"), outDir = join(dist, 
     logLevel: "warn",
     publicDir: false,
     plugins: [packagePlugin(folder, engine)],
-    define: { JOURNEE_PACKAGE: JSON.stringify(folder) },
+    define: { JOURNEE_PACKAGE: JSON.stringify(engine === null ? folder : null) },
     build: {
       outDir,
       emptyOutDir: true,
